@@ -1,0 +1,259 @@
+"""The `Log`: what was recorded, as frames with one fixed schema and one canonical row order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from kvstats.errors import InputError
+from kvstats.log.records import (
+    INPUT_KEY,
+    RUN_KEY,
+    InputRecord,
+    ReplayRecord,
+    RunRecord,
+    StudyRecord,
+)
+
+__all__ = ["REJECT_SCHEMA", "Log", "log_from_records"]
+
+TEXT = pl.String()
+REAL = pl.Float64()
+WHOLE = pl.Int64()
+TIME = pl.Datetime("us", "UTC")
+LAYERS = pl.List(pl.Float64)
+
+INPUT_SCHEMA: dict[str, pl.DataType] = {
+    "suite": TEXT,
+    "model": TEXT,
+    "task": TEXT,
+    "input_id": TEXT,
+    "condition": TEXT,
+    "context_tokens": WHOLE,
+    "prompt_hash": TEXT,
+    "agreement_window": WHOLE,
+    "agreement_top_k": WHOLE,
+    "agreement_bin_layers": WHOLE,
+    "head_agreement_per_layer": LAYERS,
+    "drop": REAL,
+    "head_agreement_interior_per_layer": LAYERS,
+    "drop_interior": REAL,
+    "recorded_at": TIME,
+    "extra": TEXT,
+}
+RUN_SCHEMA: dict[str, pl.DataType] = {
+    "suite": TEXT,
+    "model": TEXT,
+    "task": TEXT,
+    "input_id": TEXT,
+    "condition": TEXT,
+    "arm": TEXT,
+    "budget": REAL,
+    "budget_tokens": WHOLE,
+    "seed": WHOLE,
+    "score": REAL,
+    "success": pl.Boolean(),
+    "n_prompt": WHOLE,
+    "n_kept": WHOLE,
+    "kept_fraction": REAL,
+    "certificate_per_head": pl.List(pl.List(pl.Float64)),
+    "prediction": TEXT,
+    "references": pl.List(pl.String),
+    "seconds": TEXT,
+    "memory_bytes": TEXT,
+    "error": TEXT,
+    "recorded_at": TIME,
+    "extra": TEXT,
+}
+REPLAY_SCHEMA: dict[str, pl.DataType] = {
+    "suite": TEXT,
+    "model": TEXT,
+    "task": TEXT,
+    "input_id": TEXT,
+    "condition": TEXT,
+    "arm": TEXT,
+    "design": TEXT,
+    "budget": REAL,
+    "seed": WHOLE,
+    "layer": WHOLE,
+    "head": WHOLE,
+    "step": WHOLE,
+    "variance_estimate": REAL,
+    "radius": REAL,
+    "true_error": REAL,
+    "delta": REAL,
+    "extra": TEXT,
+}
+STUDY_SCHEMA: dict[str, pl.DataType] = {
+    "suite": TEXT,
+    "model": TEXT,
+    "model_revision": TEXT,
+    "dtype": TEXT,
+    "attention": TEXT,
+    "versions": TEXT,
+    "host": TEXT,
+    "settings": TEXT,
+    "template_hash": TEXT,
+    "schema_version": WHOLE,
+    "started_at": TIME,
+    "git_revision": TEXT,
+    "extra": TEXT,
+}
+REJECT_SCHEMA: dict[str, pl.DataType] = {"file": TEXT, "line": WHOLE, "error": TEXT, "text": TEXT}
+
+REPLAY_KEY = (*INPUT_KEY, "arm", "design", "budget", "seed", "layer", "head", "step")
+
+
+def empty(schema: dict[str, pl.DataType]) -> pl.DataFrame:
+    return pl.DataFrame(schema=schema)
+
+
+@dataclass(frozen=True)
+class Log:
+    """Logged runs of a language model with its full and with compressed key-value caches.
+
+    The frames are sorted by their keys, so that nothing computed from a log depends on the order in which
+    files or lines were read.
+
+    Attributes
+    ----------
+    runs : polars.DataFrame
+        One row a scored generation: the fields of `RunRecord`, each signal as a column of its own name.
+    inputs : polars.DataFrame
+        One row a prefilled input: the fields of `InputRecord`, signals as columns likewise.
+    replays : polars.DataFrame
+        One row an attention cell: the fields of `ReplayRecord`.
+    studies : polars.DataFrame
+        One row a study record; dictionaries as JSON text.
+    rejects : polars.DataFrame
+        Lines that could not be read, with file, line number, error and the beginning of the text.
+    run_signals, input_signals : tuple of str
+        Names of the columns of `runs` and of `inputs` that are signals.
+
+    Examples
+    --------
+    >>> run = RunRecord(suite="s", model="m", task="t", input_id="1", arm="full", budget=1.0, score=1.0)
+    >>> log_from_records([run])
+    Log: 1 run of 1 input by 1 model (m), 1 task (t), 1 arm (full); 0 input records, 0 replay cells, 0 rejects
+    """
+
+    runs: pl.DataFrame = field(default_factory=lambda: empty(RUN_SCHEMA))
+    inputs: pl.DataFrame = field(default_factory=lambda: empty(INPUT_SCHEMA))
+    replays: pl.DataFrame = field(default_factory=lambda: empty(REPLAY_SCHEMA))
+    studies: pl.DataFrame = field(default_factory=lambda: empty(STUDY_SCHEMA))
+    rejects: pl.DataFrame = field(default_factory=lambda: empty(REJECT_SCHEMA))
+    run_signals: tuple[str, ...] = ()
+    input_signals: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, key in (
+            ("runs", RUN_KEY),
+            ("inputs", INPUT_KEY),
+            ("replays", REPLAY_KEY),
+            ("studies", ("started_at", "suite", "model", "settings")),
+            ("rejects", ("file", "line")),
+        ):
+            object.__setattr__(
+                self, name, getattr(self, name).sort(key, nulls_last=False, maintain_order=True)
+            )
+
+    def with_runs(self, runs: pl.DataFrame) -> Log:
+        """Return the same log with other runs."""
+        return replace(self, runs=runs)
+
+    def __repr__(self) -> str:
+        n_inputs = self.runs.select(INPUT_KEY).unique().height
+
+        def several(count: int, noun: str) -> str:
+            return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+        def named(column: str) -> str:
+            names = self.runs[column].unique().sort().to_list()
+            shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
+            return f"{several(len(names), column)}" + (f" ({shown})" if names else "")
+
+        return (
+            f"Log: {several(self.runs.height, 'run')} of {several(n_inputs, 'input')} by {named('model')}, "
+            f"{named('task')}, {named('arm')}; {several(self.inputs.height, 'input record')}, "
+            f"{several(self.replays.height, 'replay cell')}, {several(self.rejects.height, 'reject')}"
+        )
+
+    def _repr_html_(self) -> str:
+        counts = self.runs.group_by("model", "task", "condition", "arm").agg(
+            pl.len().alias("runs"), pl.col("input_id").n_unique().alias("inputs"), pl.col("score").mean()
+        )
+        table = counts.sort("model", "task", "condition", "arm")._repr_html_()
+        return f"<p>{escape(repr(self))}</p>{table}"
+
+
+def log_from_records(
+    records: Sequence[StudyRecord | InputRecord | RunRecord | ReplayRecord],
+    rejects: pl.DataFrame | None = None,
+) -> Log:
+    """Make a `Log` of records.
+
+    Parameters
+    ----------
+    records : sequence of StudyRecord, InputRecord, RunRecord or ReplayRecord
+        The records, in any order.
+    rejects : polars.DataFrame, optional
+        Lines that could not be read.
+
+    Returns
+    -------
+    Log
+
+    Raises
+    ------
+    InputError
+        When a signal has the name of a field of the contract.
+    """
+    runs = [r for r in records if isinstance(r, RunRecord)]
+    inputs = [r for r in records if isinstance(r, InputRecord)]
+    run_signals = signal_names(runs, RUN_SCHEMA)
+    input_signals = signal_names(inputs, INPUT_SCHEMA)
+    return Log(
+        runs=table(runs, RUN_SCHEMA, run_signals),
+        inputs=table(inputs, INPUT_SCHEMA, input_signals),
+        replays=table([r for r in records if isinstance(r, ReplayRecord)], REPLAY_SCHEMA),
+        studies=table([r for r in records if isinstance(r, StudyRecord)], STUDY_SCHEMA),
+        rejects=empty(REJECT_SCHEMA) if rejects is None else rejects,
+        run_signals=run_signals,
+        input_signals=input_signals,
+    )
+
+
+def signal_names(
+    records: Sequence[RunRecord] | Sequence[InputRecord], schema: dict[str, pl.DataType]
+) -> tuple[str, ...]:
+    names = sorted({name for record in records for name in record.signals})
+    for name in names:
+        if name in schema:
+            raise InputError.argument(
+                "log_from_records",
+                "signals",
+                name,
+                "is the name of a field of the record",
+                "rename the signal",
+            )
+    return tuple(names)
+
+
+def table(
+    records: Sequence[Any], schema: dict[str, pl.DataType], signals: tuple[str, ...] = ()
+) -> pl.DataFrame:
+    """Turn records into columns of the given schema; dictionaries become canonical JSON text."""
+    columns: dict[str, list[Any]] = {}
+    for name in schema:
+        values = [getattr(record, name) for record in records]
+        if name in ("versions", "settings", "seconds", "memory_bytes", "extra"):
+            values = [msgspec.json.encode(v, order="sorted").decode() if v else None for v in values]
+        columns[name] = values
+    for name in signals:
+        columns[name] = [record.signals.get(name) for record in records]
+    return pl.DataFrame(columns, schema={**schema, **dict.fromkeys(signals, REAL)}, strict=True)

@@ -1,0 +1,206 @@
+"""Reading logs: every line becomes a record, an error that names it, or a counted reject."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import json
+import math
+import os
+import zlib
+from collections.abc import Iterator
+from io import BufferedReader
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import polars as pl
+
+from kvstats.errors import InputError, nearest_name
+from kvstats.log.frames import REJECT_SCHEMA, Log, log_from_records
+from kvstats.log.records import RECORD_TYPES, SCHEMA_VERSION, Record, StudyRecord
+
+__all__ = ["read_log"]
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+def read_log(path: str | os.PathLike[str], *, on_error: Literal["raise", "skip"] = "raise") -> Log:
+    """Read JSONL logs, plain or gzipped.
+
+    Parameters
+    ----------
+    path : str or path-like
+        One file, or a pattern such as ``logs/*.jsonl.gz``; ``**`` matches folders.
+    on_error : {"raise", "skip"}, default "raise"
+        What to do with a line that breaks the contract: raise, or keep every other line and list this one
+        in ``log.rejects``.
+
+    Returns
+    -------
+    Log
+        Rows sorted by key: the same log whatever the order of files and lines.
+
+    Raises
+    ------
+    InputError
+        ``{file}:{line}: {fault}; {remedy}`` for a line; also when no file matches, or a file is empty.
+
+    Notes
+    -----
+    Fields that the contract does not know are kept under ``extra``. Ids are text: a numeric id is an
+    error, never a conversion. Blank lines are passed over. NaN and infinities are errors, except
+    ``-Infinity`` as the signal ``logprob``. A compressed file that ends early loses only what cannot be
+    read: the fault is reported at the line where it ends.
+
+    Examples
+    --------
+    >>> import tempfile, datetime
+    >>> from kvstats.log import LogWriter, RunRecord
+    >>> study = StudyRecord(schema_version=1, suite="s", model="m", dtype="float32", attention="sdpa",
+    ...     versions={}, host="x86_64", settings={}, template_hash="0",
+    ...     started_at=datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with LogWriter(f"{folder}/a.jsonl", study) as writer:
+    ...         writer.append([RunRecord(suite="s", model="m", task="t", input_id="1", arm="full")])
+    ...     read_log(f"{folder}/*.jsonl")
+    Log: 1 run of 1 input by 1 model (m), 1 task (t), 1 arm (full); 0 input records, 0 replay cells, 0 rejects
+    """
+    if on_error not in ("raise", "skip"):
+        raise InputError.argument("read_log", "on_error", on_error, "is unknown", "pass 'raise' or 'skip'")
+    records: list[Record] = []
+    rejects: list[tuple[str, int, str, str]] = []
+    for file in matching_files(path):
+        for item in read_file(file):
+            if not isinstance(item, Reject):
+                records.append(item)
+            elif on_error == "raise":
+                raise InputError.line(file, item.line, item.error, item.remedy)
+            else:
+                rejects.append((str(file), item.line, item.error, item.text))
+    return log_from_records(records, pl.DataFrame(rejects, schema=REJECT_SCHEMA, orient="row"))
+
+
+class Reject(msgspec.Struct, frozen=True):
+    """A line that could not be read."""
+
+    line: int
+    error: str
+    text: str
+    remedy: str = "repair the line, or pass on_error='skip' to list it in log.rejects"
+
+
+def matching_files(path: str | os.PathLike[str]) -> list[Path]:
+    text = os.fspath(path)
+    if Path(text).is_file():
+        return [Path(text)]
+    if Path(text).is_dir():
+        raise InputError.argument(
+            "read_log", "path", text, "is a folder", f"pass a pattern such as {text.rstrip('/')}/*.jsonl.gz"
+        )
+    files = sorted(Path(name) for name in glob.glob(text, recursive=True) if Path(name).is_file())
+    if not files:
+        raise InputError.argument("read_log", "path", text, "matches no file", "check the path")
+    return files
+
+
+def read_file(file: Path) -> Iterator[Record | Reject]:
+    """Yield a record or a reject for each line that is not blank."""
+    number = 0
+    with open_log(file) as stream:
+        while True:
+            number += 1
+            try:
+                line = stream.readline()
+            except (EOFError, OSError, zlib.error) as error:
+                yield Reject(number, f"the compressed data ends or breaks here ({error})", "")
+                return
+            if not line:
+                break
+            if line.isspace():
+                continue
+            item = read_line(line, number)
+            if number == 1 and not isinstance(item, StudyRecord | Reject):
+                yield Reject(1, "the first line is not a study record", shown(line))
+            yield item
+    if number == 1:
+        yield Reject(1, "the file is empty", "", "remove the file, or write its study record")
+
+
+def open_log(file: Path) -> gzip.GzipFile | BufferedReader:
+    with file.open("rb") as stream:
+        compressed = stream.read(2) == GZIP_MAGIC
+    return gzip.open(file, "rb") if compressed else file.open("rb")
+
+
+DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
+
+
+def read_line(line: bytes, number: int) -> Record | Reject:
+    try:
+        record = DECODER.decode(line)
+    except msgspec.MsgspecError:
+        return read_line_slowly(line, number)
+    return unknown_version(record, line, number) or record
+
+
+def read_line_slowly(line: bytes, number: int) -> Record | Reject:
+    """Read a line that has unknown fields or -Infinity, or find what is wrong with it."""
+    try:
+        fields = json.loads(line, parse_constant=only_minus_infinity)
+    except (ValueError, RecursionError) as error:
+        return Reject(number, f"is not JSON ({error})", shown(line))
+    if not isinstance(fields, dict):
+        return Reject(number, f"is JSON, but a {type(fields).__name__} and not an object", shown(line))
+    kind = fields.pop("record", None)
+    if not isinstance(kind, str) or kind not in RECORD_TYPES:
+        return Reject(number, f"has record={kind!r}, {nearest_name(str(kind), RECORD_TYPES)}", shown(line))
+    record_type = RECORD_TYPES[kind]
+    known = {name: value for name, value in fields.items() if name in record_type.__struct_fields__}
+    unknown = {name: value for name, value in fields.items() if name not in known}
+    path = minus_infinity_outside_logprob(fields)
+    if path is not None:
+        return Reject(number, f"has {path}=-Infinity, which only signals.logprob may be", shown(line))
+    if unknown and isinstance(known.get("extra", {}), dict):
+        known["extra"] = {**known.get("extra", {}), **unknown}
+    try:
+        record = msgspec.convert(known, record_type)
+    except msgspec.ValidationError as error:
+        return Reject(number, f"breaks the contract of {kind} records ({error})", shown(line))
+    return unknown_version(record, line, number) or record
+
+
+def unknown_version(record: Record, line: bytes, number: int) -> Reject | None:
+    if isinstance(record, StudyRecord) and record.schema_version != SCHEMA_VERSION:
+        return Reject(
+            number,
+            f"has schema_version={record.schema_version}, this library reads {SCHEMA_VERSION}",
+            shown(line),
+            "install the version of kvstats that wrote it",
+        )
+    return None
+
+
+def only_minus_infinity(name: str) -> float:
+    if name == "-Infinity":
+        return -math.inf
+    raise ValueError(f"{name} is not JSON")
+
+
+def minus_infinity_outside_logprob(value: Any, path: str = "") -> str | None:
+    if isinstance(value, float):
+        return path if value == -math.inf and path != "signals.logprob" else None
+    if isinstance(value, dict):
+        items = [(f"{path}.{key}" if path else str(key), item) for key, item in value.items()]
+    elif isinstance(value, list):
+        items = [(f"{path}[{index}]", item) for index, item in enumerate(value)]
+    else:
+        return None
+    return next(
+        (found for name, item in items if (found := minus_infinity_outside_logprob(item, name)) is not None),
+        None,
+    )
+
+
+def shown(line: bytes) -> str:
+    return line[:200].decode("utf-8", errors="replace").rstrip("\r\n")
