@@ -8,7 +8,7 @@ import json
 import math
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BufferedReader
 from pathlib import Path
 from typing import Any, Literal
@@ -25,13 +25,18 @@ __all__ = ["read_log"]
 GZIP_MAGIC = b"\x1f\x8b"
 
 
-def read_log(path: str | os.PathLike[str], *, on_error: Literal["raise", "skip"] = "raise") -> Log:
+def read_log(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    on_error: Literal["raise", "skip"] = "raise",
+) -> Log:
     """Read JSONL logs, plain or gzipped.
 
     Parameters
     ----------
-    path : str or path-like
-        One file, or a pattern such as ``logs/*.jsonl.gz``; ``**`` matches folders.
+    path : str or path-like, or a sequence of them
+        A file, or a pattern such as ``logs/*.jsonl.gz``; ``**`` matches folders. A file that several
+        patterns match is read once.
     on_error : {"raise", "skip"}, default "raise"
         What to do with a line that breaks the contract: raise, or keep every other line and list this one
         in ``log.rejects``.
@@ -68,9 +73,13 @@ def read_log(path: str | os.PathLike[str], *, on_error: Literal["raise", "skip"]
     """
     if on_error not in ("raise", "skip"):
         raise InputError.argument("read_log", "on_error", on_error, "is unknown", "pass 'raise' or 'skip'")
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    if not paths:
+        raise InputError.argument("read_log", "path", path, "names no file", "pass at least one")
+    files = {file.resolve(): file for item in paths for file in matching_files(item)}
     records: list[Record] = []
     rejects: list[tuple[str, int, str, str]] = []
-    for file in matching_files(path):
+    for file in files.values():
         for item in read_file(file):
             if not isinstance(item, Reject):
                 records.append(item)

@@ -141,15 +141,11 @@ class LogWriter:
                 raise InputError.line(
                     self.path, 1, f"is not a study record ({error})", "move the file away to begin a new log"
                 ) from error
-            for name in ("schema_version", "suite", "model", "model_revision", "settings", "template_hash"):
-                before, now = getattr(begun, name), getattr(study, name)
-                if before != now:
-                    raise InputError.line(
-                        self.path,
-                        1,
-                        f"was begun with {name}={before!r}, not {now!r}",
-                        "continue with the same settings, or begin another file",
-                    )
+            fault = difference(begun, msgspec.json.decode(encode_record(study), type=StudyRecord))
+            if fault is not None:
+                raise InputError.line(
+                    self.path, 1, fault, "continue with the same settings, or begin another file"
+                )
             end = file.seek(0, os.SEEK_END)
             file.truncate(end_of_last_line(file, end))
         return begun
@@ -179,6 +175,19 @@ class LogWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def difference(begun: StudyRecord, now: StudyRecord) -> str | None:
+    """Say in what two studies differ that one log cannot mix; None when they agree."""
+    for name in ("schema_version", "suite", "model", "model_revision", "template_hash"):
+        before, after = getattr(begun, name), getattr(now, name)
+        if before != after:
+            return f"was begun with {name}={before!r}, not {after!r}"
+    for name in sorted(begun.settings.keys() | now.settings.keys()):
+        before, after = begun.settings.get(name), now.settings.get(name)
+        if before != after:
+            return f"was begun with settings.{name}={before!r}, not {after!r}"
+    return None
 
 
 def end_of_last_line(file: Any, end: int, block: int = 1 << 16) -> int:

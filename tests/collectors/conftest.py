@@ -1,0 +1,18 @@
+"""The real small model, loaded once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from collectors.models import LoadedModel, load_model
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Iterator[LoadedModel]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield load_model("smollm2-135m", attention="sdpa")
+    torch.set_num_threads(threads)

@@ -1,0 +1,61 @@
+import re
+
+import numpy as np
+import pytest
+
+from kvstats.errors import InputError
+from kvstats.statistics import AUC, Mean
+from kvstats.statistics.statistic import Statistic, as_column, as_weights
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([1.0, np.nan, np.inf], "f: y=nan is not finite, at row 1 and 1 more; leave out rows without a value"),
+        ([[1.0], [2.0]], "f: y='array of shape (2, 1)' is not a vector; pass one value a row"),
+    ],
+)
+def test_a_column_that_is_no_vector_of_finite_numbers_is_refused(values, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        as_column("f", "y", values)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0], "f: weights='array of shape (1,)' does not fit 2 rows; pass one a row"),
+        ([1.0, -0.5], "f: weights=-0.5 is not a weight, at row 1; pass finite numbers of at least 0"),
+        ([np.nan, 1.0], "f: weights=nan is not a weight, at row 0; pass finite numbers of at least 0"),
+        ([1.0, np.inf], "f: weights=inf is not a weight, at row 1; pass finite numbers of at least 0"),
+    ],
+)
+def test_weights_that_are_none_are_refused(weights, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        as_weights("f", weights, 2)
+
+
+def test_no_rows_need_no_weights():
+    assert as_weights("f", [], 0).size == 0
+
+
+@pytest.mark.parametrize("build", [lambda y, label: Mean(y), AUC])
+def test_cluster_values_are_values_on_resampled_copies(build):
+    random = np.random.default_rng(3)
+    y, label, codes = random.normal(size=12), random.integers(0, 2, 12), random.integers(0, 4, 12)
+    weights = random.uniform(0.5, 2, 12)
+    counts = random.multinomial(4, np.full(4, 0.25), size=6).astype(float)
+    found = build(y, label).cluster_values(counts, codes, weights)
+    for row, value in zip(counts, found, strict=True):
+        rows = np.concatenate([np.flatnonzero(codes == c) for c in range(4) for _ in range(int(row[c]))])
+        copy = build(y[rows], label[rows])
+        assert value == pytest.approx(copy.value(weights[rows]), nan_ok=True)
+
+
+def test_the_default_and_the_fast_cluster_values_agree():
+    random = np.random.default_rng(4)
+    mean, codes = Mean(random.normal(size=10)), np.arange(10) // 2
+    counts = np.vstack([np.zeros(5), random.integers(0, 3, size=(7, 5))])
+    weights = random.uniform(0, 1, 10)
+    slow = Statistic.cluster_values(mean, counts, codes, weights)
+    np.testing.assert_allclose(mean.cluster_values(counts, codes, weights), slow)
+    assert np.isnan(slow[0])
