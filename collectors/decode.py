@@ -23,17 +23,15 @@ class Generation:
     token_ids : list of int
         Generated tokens, without the end token.
     log_probabilities : list of float
-        Natural log-probability of each of them.
+        Natural log-probability of each of them, and of the end token if it came.
     """
 
     token_ids: list[int]
     log_probabilities: list[float]
 
     @property
-    def mean_log_probability(self) -> float | None:
-        """Mean log-probability of the generated tokens; None when there are none."""
-        if not self.log_probabilities:
-            return None
+    def mean_log_probability(self) -> float:
+        """Mean log-probability of what was generated, the end token included; at most 0."""
         return sum(self.log_probabilities) / len(self.log_probabilities)
 
 
@@ -76,7 +74,7 @@ def decode(
     rows : int
         Batch size B.
     max_new_tokens : int
-        Most tokens to generate.
+        Most tokens to generate, at least 1.
     ends : collection of int
         Tokens that end a row.
     offsets : Tensor, shape [L, B, 1 or H, T], optional
@@ -105,11 +103,11 @@ def decode(
             log_probability = logits[:, -1].float().log_softmax(-1).gather(-1, chosen[:, None])[:, 0]
             for row in sorted(open_rows):
                 token = int(chosen[row])
+                scores[row].append(float(log_probability[row]))
                 if token in ends:
                     open_rows.discard(row)
-                    continue
-                tokens[row].append(token)
-                scores[row].append(float(log_probability[row]))
+                else:
+                    tokens[row].append(token)
             if not open_rows:
                 break
             fed = chosen[:, None]

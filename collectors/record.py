@@ -26,7 +26,7 @@ from collectors.signals import evicted_mass, keep_margin, retained_entropy
 from collectors.tasks import Example, score
 from kvstats.log.records import InputRecord, ReplayRecord, RunRecord
 
-__all__ = ["Row", "collect_input", "draw_rows"]
+__all__ = ["Row", "collect_input", "draw_rows", "split_prompt", "stack_rows"]
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,9 @@ def collect_input(
     example : Example
         The input.
     condition : {"aware", "stream"}
-        ``aware``: context and question are prefilled, then evicted from; ``stream``: the context is
-        prefilled and evicted from, the question comes after.
+        ``aware``: the whole prompt but its last token is prefilled and evicted from, so that the last
+        queries have seen the question and the begun answer; ``stream``: only the context is, the question
+        and the begun answer come after.
     replay : bool
         Whether to hold certified reads against the truth.
     now : callable
@@ -96,10 +97,7 @@ def collect_input(
     list of records
         Runs, replay cells, and last the input record, which marks the input as complete.
     """
-    if condition == "aware":
-        context, fed = example.context_ids + example.question_ids, example.prefix_ids
-    else:
-        context, fed = example.context_ids, example.question_ids + example.prefix_ids
+    context, fed = split_prompt(example, condition)
     with recording(loaded.model) as recorder:
         began = time.perf_counter()
         filled = prefill(loaded.model, context, recorder, window=plan.window)
@@ -134,6 +132,14 @@ def collect_input(
             run_record(plan, loaded, example, condition, row, generation, filled, certified, seconds, now())
         )
     return [*runs, *cells, input_record(plan, loaded.name, example, condition, context, filled, now())]
+
+
+def split_prompt(example: Example, condition: Condition) -> tuple[list[int], list[int]]:
+    """Split a prompt into what is prefilled and evicted from, and what is fed after the eviction."""
+    if condition == "stream":
+        return example.context_ids, example.question_ids + example.prefix_ids
+    prompt = example.context_ids + example.question_ids + example.prefix_ids
+    return prompt[:-1], prompt[-1:]
 
 
 def stack_rows(tensors: list[Tensor]) -> Tensor:

@@ -186,8 +186,14 @@ def fill(
 
 
 def hide(needles: list[list[int]], filler: list[list[int]], generator: random.Random) -> list[list[int]]:
-    """Put each needle before a filler sentence drawn at random; the order of the needles stays."""
-    places = sorted(generator.choices(range(max(len(filler), 1)), k=len(needles)))
+    """Put each needle before a filler sentence of its own, drawn at random; the order of the needles stays.
+
+    When there are fewer filler sentences than needles, several needles share one.
+    """
+    if len(filler) >= len(needles):
+        places = sorted(generator.sample(range(len(filler)), k=len(needles)))
+    else:
+        places = sorted(generator.choices(range(max(len(filler), 1)), k=len(needles)))
     pieces = list(filler)
     for place, needle in zip(reversed(places), reversed(needles), strict=True):
         pieces.insert(place, needle)

@@ -15,7 +15,7 @@ from collectors.decode import decode, end_tokens
 from collectors.evictors import Poisson, Protected, SnapKV, keep_everything
 from collectors.models import LoadedModel
 from collectors.prefill import prefill
-from collectors.record import stack_rows
+from collectors.record import split_prompt, stack_rows
 from collectors.tasks import Example, make_example
 
 NEW_TOKENS = 10
@@ -28,10 +28,7 @@ def example(smollm2: LoadedModel) -> Example:
 
 def generate(smollm2: LoadedModel, example: Example, condition: str, selections, *, sliced: bool = False):
     """Decode one row for each selection, by masking in one batch or by slicing one cache after another."""
-    if condition == "aware":
-        context, fed = example.context_ids + example.question_ids, example.prefix_ids
-    else:
-        context, fed = example.context_ids, example.question_ids + example.prefix_ids
+    context, fed = split_prompt(example, condition)
     model = smollm2.model
     with recording(model) as recorder:
         filled = prefill(model, context, recorder)
@@ -126,7 +123,7 @@ def test_nothing_is_left_on_the_model(smollm2, example):
     assert sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in smollm2.model.modules()) == hooks
     smollm2.model.set_attn_implementation(ATTENTION_NAME)
     try:
-        with pytest.raises(RuntimeError, match="only inside collectors.attention.recording"):
+        with pytest.raises(RuntimeError, match="only inside collectors\\.attention\\.recording"):
             smollm2.model(torch.tensor([example.context_ids[:5]]))
     finally:
         smollm2.model.set_attn_implementation(before)
@@ -134,7 +131,7 @@ def test_nothing_is_left_on_the_model(smollm2, example):
 
 def test_the_certificate_of_a_read_equals_a_float64_loop(smollm2, example):
     """Every cell of one decode step against the formula written out over Python floats."""
-    context = example.context_ids + example.question_ids
+    context, fed = split_prompt(example, "aware")
     seen = {}
     with recording(smollm2.model) as recorder:
         filled = prefill(smollm2.model, context, recorder)
@@ -166,7 +163,7 @@ def test_the_certificate_of_a_read_equals_a_float64_loop(smollm2, example):
             smollm2.model,
             recorder,
             expand_cache(filled.cache, 2, 32),
-            example.prefix_ids,
+            fed,
             position=total,
             rows=2,
             max_new_tokens=3,
