@@ -158,9 +158,10 @@ class Log:
             ("studies", ("started_at", "suite", "model", "settings")),
             ("rejects", ("file", "line")),
         ):
-            object.__setattr__(
-                self, name, getattr(self, name).sort(key, nulls_last=False, maintain_order=True)
-            )
+            frame = getattr(self, name)
+            # The other columns order rows of the same key, which a log should not have.
+            rest = [c for c in frame.columns if c not in key and not frame.schema[c].is_nested()]
+            object.__setattr__(self, name, frame.sort(*key, *rest, nulls_last=False, maintain_order=True))
 
     def with_runs(self, runs: pl.DataFrame) -> Log:
         """Return the same log with other runs."""

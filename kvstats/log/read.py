@@ -115,7 +115,7 @@ def matching_files(path: str | os.PathLike[str]) -> list[Path]:
 
 def read_file(file: Path) -> Iterator[Record | Reject]:
     """Yield a record or a reject for each line that is not blank."""
-    number = 0
+    number, begun = 0, False
     with open_log(file) as stream:
         while True:
             number += 1
@@ -129,16 +129,20 @@ def read_file(file: Path) -> Iterator[Record | Reject]:
             if line.isspace():
                 continue
             item = read_line(line, number)
-            if number == 1 and not isinstance(item, StudyRecord | Reject):
-                yield Reject(1, "the first line is not a study record", shown(line))
+            if not begun and not isinstance(item, StudyRecord | Reject):
+                yield Reject(number, "the first line is not a study record", shown(line))
+            begun = True
             yield item
-    if number == 1:
+    if not begun:
         yield Reject(1, "the file is empty", "", "remove the file, or write its study record")
 
 
 def open_log(file: Path) -> gzip.GzipFile | BufferedReader:
-    with file.open("rb") as stream:
-        compressed = stream.read(2) == GZIP_MAGIC
+    try:
+        with file.open("rb") as stream:
+            compressed = stream.read(2) == GZIP_MAGIC
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror}); check the file") from error
     return gzip.open(file, "rb") if compressed else file.open("rb")
 
 
@@ -148,7 +152,7 @@ DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 def read_line(line: bytes, number: int) -> Record | Reject:
     try:
         record = DECODER.decode(line)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return read_line_slowly(line, number)
     return unknown_version(record, line, number) or record
 
@@ -156,7 +160,11 @@ def read_line(line: bytes, number: int) -> Record | Reject:
 def read_line_slowly(line: bytes, number: int) -> Record | Reject:
     """Read a line that has unknown fields or -Infinity, or find what is wrong with it."""
     try:
-        fields = json.loads(line, parse_constant=only_minus_infinity)
+        fields = json.loads(line, parse_constant=only_minus_infinity, parse_float=finite)
+        if rb"\ud" in line.lower():
+            # Half of a surrogate pair is valid JSON, but no text.
+            json.dumps(fields, ensure_ascii=False).encode()
+        path = minus_infinity_outside_logprob(fields)
     except (ValueError, RecursionError) as error:
         return Reject(number, f"is not JSON ({error})", shown(line))
     if not isinstance(fields, dict):
@@ -167,11 +175,14 @@ def read_line_slowly(line: bytes, number: int) -> Record | Reject:
     record_type = RECORD_TYPES[kind]
     known = {name: value for name, value in fields.items() if name in record_type.__struct_fields__}
     unknown = {name: value for name, value in fields.items() if name not in known}
-    path = minus_infinity_outside_logprob(fields)
     if path is not None:
         return Reject(number, f"has {path}=-Infinity, which only signals.logprob may be", shown(line))
-    if unknown and isinstance(known.get("extra", {}), dict):
-        known["extra"] = {**known.get("extra", {}), **unknown}
+    extra = known.get("extra", {})
+    if unknown and isinstance(extra, dict):
+        twice = sorted(extra.keys() & unknown.keys())
+        if twice:
+            return Reject(number, f"has {twice[0]!r} both as a field and under extra", shown(line))
+        known["extra"] = {**extra, **unknown}
     try:
         record = msgspec.convert(known, record_type)
     except msgspec.ValidationError as error:
@@ -188,6 +199,13 @@ def unknown_version(record: Record, line: bytes, number: int) -> Reject | None:
             "install the version of kvstats that wrote it",
         )
     return None
+
+
+def finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large for a number")
+    return number
 
 
 def only_minus_infinity(name: str) -> float:

@@ -30,7 +30,8 @@ __all__ = [
 
 SCHEMA_VERSION = 1
 
-Count = Annotated[int, Meta(ge=0)]
+Whole = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 Budget = Annotated[float, Meta(gt=0.0, le=1.0)]
 Name = Annotated[str, Meta(min_length=1)]
@@ -72,7 +73,7 @@ class StudyRecord(msgspec.Struct, kw_only=True, tag_field="record", tag="study",
         Fields of the line that the contract does not know.
     """
 
-    schema_version: int
+    schema_version: Whole
     suite: Name
     model: Name
     dtype: str
@@ -182,7 +183,7 @@ class RunRecord(msgspec.Struct, kw_only=True, tag_field="record", tag="run", for
     condition: str | None = None
     budget: Budget | None = None
     budget_tokens: Count | None = None
-    seed: int = 0
+    seed: Whole = 0
     score: float | None = None
     success: bool | None = None
     n_prompt: Count | None = None
@@ -239,7 +240,7 @@ class ReplayRecord(
     true_error: float | None
     delta: Share
     condition: str | None = None
-    seed: int = 0
+    seed: Whole = 0
     extra: dict[str, Any] = {}
 
 

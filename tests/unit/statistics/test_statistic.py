@@ -11,7 +11,10 @@ from kvstats.statistics.statistic import Statistic, as_column, as_weights
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([1.0, np.nan, np.inf], "f: y=nan is not finite, at row 1 and 1 more; leave out rows without a value"),
+        (
+            [1.0, np.nan, np.inf],
+            "f: y=nan is not finite, at row 1 and 1 more; leave out rows without a value",
+        ),
         ([[1.0], [2.0]], "f: y='array of shape (2, 1)' is not a vector; pass one value a row"),
     ],
 )

@@ -1,0 +1,123 @@
+"""Populations: which rows an estimator is about, and how they are split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import polars as pl
+
+from kvstats.errors import InputError, nearest_name
+from kvstats.inference.design import Design
+from kvstats.inference.result import RESULT_SCHEMA, Result, infer
+from kvstats.inference.sample import Kind, samples_by
+from kvstats.log.frames import Log
+from kvstats.selection import select
+from kvstats.statistics.ratios import Mean
+from kvstats.statistics.statistic import FloatArray, Statistic
+from kvstats.tables import arm_rows, require_values, runs_with_inputs
+
+__all__ = [
+    "By",
+    "by_columns",
+    "check_outcome",
+    "estimate",
+    "mean_or_rate",
+    "numbers",
+    "numeric_columns",
+    "refuse_pooling",
+    "runs_of",
+]
+
+By = str | Sequence[str] | None
+"""Columns to estimate within: a name, several names, or None for one estimate."""
+
+
+def by_columns(function: str, by: By, frame: pl.DataFrame) -> tuple[str, ...]:
+    """Return the by-columns as a tuple, or raise `InputError` where one cannot be used."""
+    names = () if by is None else (by,) if isinstance(by, str) else tuple(by)
+    for name in names:
+        if name not in frame.columns:
+            raise InputError.argument(
+                function, "by", name, "is not a column", nearest_name(str(name), frame.columns)
+            )
+        if name in RESULT_SCHEMA:
+            raise InputError.argument(
+                function, "by", name, "is the name of a column of every result", "rename the signal"
+            )
+    if len(set(names)) < len(names):
+        raise InputError.argument(function, "by", by, "names a column twice", "name each once")
+    return names
+
+
+def estimate(
+    function: str,
+    frame: pl.DataFrame,
+    by: By,
+    design: Design,
+    build: Callable[[pl.DataFrame], tuple[Statistic, Kind]],
+    null: float | None = None,
+) -> Result:
+    """Split the population by columns, prepare the statistic on each part, and judge it."""
+    names = by_columns(function, by, frame)
+    return infer(
+        function,
+        samples_by(function, frame, names, design, build),
+        design,
+        {name: frame.schema[name] for name in names},
+        null,
+    )
+
+
+def runs_of(function: str, log: Log, arm: str | None, where: str | None, by: By) -> pl.DataFrame:
+    """Return the runs of one arm, or of all where `by` or `where` keeps arms apart."""
+    rows = runs_with_inputs(log)
+    if arm is not None:
+        rows = arm_rows(rows, arm, function)
+    rows = select(rows, where, function)
+    refuse_pooling(function, rows, by, "arm")
+    return rows
+
+
+def refuse_pooling(function: str, rows: pl.DataFrame, by: By, column: str) -> None:
+    """Raise `InputError` where an estimate would pool rows that differ in a column."""
+    values = rows[column].unique().sort().to_list()
+    if len(values) > 1 and column not in by_columns(function, by, rows):
+        shown = ", ".join(map(str, values[:6])) + (", ..." if len(values) > 6 else "")
+        raise InputError(
+            f"{function}: the rows differ in {column} ({shown}), and pooling them estimates nothing; "
+            f"pass by={column!r}, or select one"
+        )
+
+
+def check_outcome(function: str, frame: pl.DataFrame, outcome: str) -> None:
+    """Raise `InputError` where the outcome is not known or not complete."""
+    known = ("score", "success")
+    if outcome not in known:
+        raise InputError.argument(
+            function, "outcome", outcome, "is not known", nearest_name(str(outcome), known)
+        )
+    require_values(function, frame, outcome)
+
+
+def numeric_columns(frame: pl.DataFrame) -> list[str]:
+    """Return the names of the columns that hold numbers."""
+    return [name for name in frame.columns if frame.schema[name].is_numeric()]
+
+
+def numbers(frame: pl.DataFrame, column: str) -> FloatArray:
+    """Return a column as floating-point numbers."""
+    return frame[column].cast(pl.Float64).to_numpy()
+
+
+def mean_or_rate(column: str) -> Callable[[pl.DataFrame], tuple[Statistic, Kind]]:
+    """Return what makes the mean of a column: a rate where all its values are 0 or 1.
+
+    For scores in [0, 1] this is sound even where a part happens to hold zeros or ones only: the mean is at
+    most the share of scores above 0, and at least the share of scores equal to 1.
+    """
+
+    def build(part: pl.DataFrame) -> tuple[Statistic, Kind]:
+        values = numbers(part, column)
+        return Mean(values), "rate" if bool(((values == 0) | (values == 1)).all()) else "mean"
+
+    return build

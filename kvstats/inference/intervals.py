@@ -1,0 +1,266 @@
+"""Intervals of closed form for one proportion, and the effective sample size of clustered data.
+
+Quantiles come from `scipy.special`: `scipy.stats` evaluates the same functions, and takes longer to load
+than everything else together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from kvstats.statistics.statistic import FloatArray
+
+__all__ = [
+    "clopper_pearson_interval",
+    "clustered_wilson_interval",
+    "effective_size",
+    "korn_graubard_interval",
+    "student_quantile",
+    "student_ratio",
+    "wilson_interval",
+    "wilson_size",
+]
+
+
+def wilson_interval(p: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+    r"""Return Wilson's score interval for a proportion.
+
+    .. math:: \frac{p + z^2 / 2n \pm z \sqrt{p (1 - p) / n + z^2 / 4n^2}}{1 + z^2 / n}
+
+    Parameters
+    ----------
+    p : array-like of float
+        Proportion, in [0, 1].
+    n : array-like of float
+        Number of trials, above 0; need not be whole.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    low, high : array of float
+        In [0, 1]; never of width 0.
+
+    References
+    ----------
+    .. [1] Wilson, Journal of the American Statistical Association 22, 1927.
+
+    Examples
+    --------
+    >>> low, high = wilson_interval(6 / 100, 100)
+    >>> round(float(low), 4), round(float(high), 4)
+    (0.0278, 0.1248)
+    """
+    share, trials = np.asarray(p, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    z2 = special.ndtri((1 - level) / 2) ** 2
+    centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = np.sqrt(z2 * share * (1 - share) / trials + (z2 / (2 * trials)) ** 2) / (1 + z2 / trials)
+    # At 0 and 1 centre and half are equal in exact arithmetic.
+    return np.where(share <= 0, 0.0, centre - half), np.where(share >= 1, 1.0, centre + half)
+
+
+def clopper_pearson_interval(
+    p: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95
+) -> tuple[FloatArray, FloatArray]:
+    r"""Return the Clopper-Pearson interval for a proportion, from quantiles of the beta distribution.
+
+    The lower bound is the (1 - level) / 2 quantile of Beta(np, n(1 - p) + 1), 0 when p is 0; the upper one
+    the (1 + level) / 2 quantile of Beta(np + 1, n(1 - p)), 1 when p is 1.
+
+    Parameters
+    ----------
+    p : array-like of float
+        Proportion, in [0, 1].
+    n : array-like of float
+        Number of trials, above 0; need not be whole.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    low, high : array of float
+        In [0, 1]; never of width 0.
+
+    References
+    ----------
+    .. [1] Clopper and Pearson, Biometrika 26, 1934.
+
+    Examples
+    --------
+    >>> low, high = clopper_pearson_interval([0.0, 0.5], 10)
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.0, 0.1871], [0.3085, 0.8129])
+    """
+    share, trials = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(n, dtype=np.float64))
+    tail = (1 - level) / 2
+    low = special.betaincinv(trials * share, trials * (1 - share) + 1, tail)
+    high = special.betainccinv(trials * share + 1, trials * (1 - share), tail)
+    return np.where(share <= 0, 0.0, low), np.where(share >= 1, 1.0, high)
+
+
+def effective_size(
+    p: npt.ArrayLike, se: npt.ArrayLike, n: npt.ArrayLike, clusters: npt.ArrayLike
+) -> FloatArray:
+    """Return the number of independent trials whose proportion has the given standard error.
+
+    It is ``p (1 - p) / se**2``, at most n. At p = 0 and p = 1, where the standard error is 0 and the design
+    effect cannot be known, it is the number of clusters: right when the rows of a cluster are all alike,
+    and on the safe side otherwise.
+
+    Parameters
+    ----------
+    p, se : array-like of float
+        Proportion and its cluster-robust standard error.
+    n, clusters : array-like of int
+        Numbers of rows and of clusters.
+
+    Returns
+    -------
+    array of float
+        In (0, n].
+
+    Examples
+    --------
+    >>> effective_size([0.5, 0.0], [0.1, 0.0], 80, 10).round(6).tolist()
+    [25.0, 10.0]
+    """
+    share, error, rows, groups = np.broadcast_arrays(
+        *(np.asarray(a, dtype=np.float64) for a in (p, se, n, clusters))
+    )
+    spread = share * (1 - share)
+    size = np.divide(spread, error**2, out=np.full(share.shape, np.inf), where=error > 0)
+    return np.where(spread <= 0, groups, np.minimum(size, rows))
+
+
+def student_quantile(tail: float, df: npt.ArrayLike) -> FloatArray:
+    """Return the upper quantile of Student's t distribution.
+
+    Examples
+    --------
+    >>> student_quantile(0.025, [10, 1e9]).round(3).tolist()
+    [2.228, 1.96]
+    """
+    return np.asarray(-special.stdtrit(df, tail))
+
+
+def student_density_at_zero(df: FloatArray) -> FloatArray:
+    """Return the density of Student's t distribution at 0."""
+    return np.asarray(np.exp(special.gammaln((df + 1) / 2) - special.gammaln(df / 2)) / np.sqrt(np.pi * df))
+
+
+def student_ratio(n: npt.ArrayLike, df: npt.ArrayLike, tail: float) -> FloatArray:
+    """Return the squared ratio of upper t quantiles with n - 1 and with df degrees of freedom, at most 1.
+
+    It shrinks an effective size for the few degrees of freedom that its standard error rests on. At
+    ``tail = 0.5``, where both quantiles are 0, it is the limit.
+
+    Examples
+    --------
+    >>> student_ratio(80, 9, 0.025).round(4).tolist()
+    0.7742
+    """
+    rows, freedom = np.asarray(n, dtype=np.float64), np.asarray(df, dtype=np.float64)
+    if abs(tail - 0.5) < 1e-4:
+        ratio = student_density_at_zero(freedom) / student_density_at_zero(rows - 1)
+    else:
+        ratio = student_quantile(tail, rows - 1) / student_quantile(tail, freedom)
+    return np.asarray(np.minimum(ratio**2, 1.0))
+
+
+def korn_graubard_interval(
+    p: npt.ArrayLike,
+    se: npt.ArrayLike,
+    n: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    df: npt.ArrayLike,
+    level: float = 0.95,
+) -> tuple[FloatArray, FloatArray]:
+    r"""Return the Korn-Graubard interval: Clopper-Pearson on an effective sample size.
+
+    .. math:: n^* = \min\Bigl(n, \frac{p (1 - p)}{\mathrm{se}^2}\Bigr) \Bigl(\frac{t_{n-1}}{t_{df}}\Bigr)^2
+
+    At p = 0 and p = 1 the number of clusters takes the place of n*.
+
+    Parameters
+    ----------
+    p, se : array-like of float
+        Proportion in [0, 1] and its cluster-robust standard error.
+    n, clusters : array-like of int
+        Numbers of rows and of clusters, at least 2.
+    df : array-like of float
+        Degrees of freedom of the standard error.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    low, high : array of float
+        In [0, 1]; never of width 0.
+
+    Notes
+    -----
+    With a handful of events that all fall into few clusters the standard error is itself unreliable, and
+    the interval is too narrow; the bound at no event at all does not suffer from this.
+
+    References
+    ----------
+    .. [1] Korn and Graubard, Survey Methodology 24, 1998, section 2.
+
+    Examples
+    --------
+    >>> low, high = korn_graubard_interval([0.2, 0.0], [0.06, 0.0], 80, 10, 9)
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.0836, 0.0], [0.3711, 0.3085])
+    """
+    share = np.asarray(p, dtype=np.float64)
+    size = effective_size(p, se, n, clusters)
+    inner = (share > 0) & (share < 1)
+    return clopper_pearson_interval(
+        share, np.where(inner, size * student_ratio(n, df, (1 - level) / 2), size), level
+    )
+
+
+def wilson_size(p: npt.ArrayLike, se: npt.ArrayLike, n: npt.ArrayLike, clusters: npt.ArrayLike) -> FloatArray:
+    """Return the effective size for Wilson's interval, n itself where each row is a cluster of its own.
+
+    It is `effective_size` without the factor C / (C - 1) in the variance, so that Wilson's interval of
+    independent rows is the textbook one.
+
+    Examples
+    --------
+    >>> wilson_size(0.2, (0.2 * 0.8 / 99) ** 0.5, 100, 100).round(6).tolist()
+    100.0
+    """
+    groups = np.asarray(clusters, dtype=np.float64)
+    return effective_size(p, np.asarray(se) * np.sqrt((groups - 1) / groups), n, groups)
+
+
+def clustered_wilson_interval(
+    p: npt.ArrayLike,
+    se: npt.ArrayLike,
+    n: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    df: npt.ArrayLike,
+    level: float = 0.95,
+) -> tuple[FloatArray, FloatArray]:
+    """Return Wilson's interval on an effective sample size.
+
+    Parameters, bounds and the case of p = 0 or 1 are those of `korn_graubard_interval`; the size is that of
+    `wilson_size`, shrunk likewise for few degrees of freedom.
+
+    References
+    ----------
+    .. [1] Dean and Pagano, Survey Methodology 41, 2015, for Wilson's interval with an effective size.
+
+    Examples
+    --------
+    >>> low, high = clustered_wilson_interval([0.2, 0.0], [0.06, 0.0], 80, 10, 9)
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.1035, 0.0], [0.3513, 0.2775])
+    """
+    share = np.asarray(p, dtype=np.float64)
+    size = wilson_size(p, se, n, clusters)
+    inner = (share > 0) & (share < 1)
+    return wilson_interval(share, np.where(inner, size * student_ratio(n, df, (1 - level) / 2), size), level)

@@ -1,0 +1,165 @@
+"""Samples: a statistic on the rows of one cell of a result, with their weights and clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from kvstats.errors import InputError, nearest_name
+from kvstats.inference.design import Design
+from kvstats.statistics.statistic import FloatArray, IntArray, Statistic
+
+__all__ = ["Kind", "Label", "Sample", "samples_by"]
+
+Kind = Literal["rate", "mean", "paired", "auc", "correlation", "difference"]
+"""What is estimated: a share, a mean, a mean paired difference, an area, a correlation, a contrast."""
+
+Label = tuple[str | None, ...]
+"""Name of a cluster: the text of its cluster columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A statistic on n rows, with what is needed to judge it.
+
+    Attributes
+    ----------
+    key : tuple
+        Values of the by-columns.
+    statistic : Statistic
+        The statistic, prepared on the rows.
+    weights : array of float, shape [n]
+        Row weights, above 0.
+    codes : array of int, shape [n]
+        Cluster of each row, as an index into `clusters`.
+    clusters : tuple of tuples of str
+        Names of the clusters, sorted.
+    kind : str
+        What is estimated; see `Kind`.
+    """
+
+    key: tuple[Any, ...]
+    statistic: Statistic
+    weights: FloatArray
+    codes: IntArray
+    clusters: tuple[Label, ...]
+    kind: Kind
+
+
+def samples_by(
+    function: str,
+    frame: pl.DataFrame,
+    by: Sequence[str],
+    design: Design,
+    build: Callable[[pl.DataFrame], tuple[Statistic, Kind]],
+) -> list[Sample]:
+    """Split a frame by columns and prepare a statistic on each part.
+
+    Parameters
+    ----------
+    function : str
+        Name of the estimator, for messages.
+    frame : polars.DataFrame
+        The population, one row an observation.
+    by : sequence of str
+        Columns to split by. Without any there is one sample, be it empty.
+    design : Design
+        Names the cluster columns and the weights.
+    build : callable
+        Makes of a part the statistic and its kind.
+
+    Returns
+    -------
+    list of Sample
+        In the order of the by-columns' values.
+
+    Raises
+    ------
+    InputError
+        When a column is missing, or a weight is null, not finite or negative.
+
+    Examples
+    --------
+    >>> from kvstats.statistics import Mean
+    >>> frame = pl.DataFrame({"task": ["b", "a", "a"], "id": ["1", "2", "1"], "y": [0.0, 1.0, 0.5]})
+    >>> samples = samples_by(
+    ...     "f", frame, ["task"], Design(cluster="id"), lambda part: (Mean(part["y"].to_numpy()), "mean")
+    ... )
+    >>> [(sample.key, sample.clusters, sample.codes.tolist()) for sample in samples]
+    [(('a',), (('1',), ('2',)), [1, 0]), (('b',), (('1',),), [0])]
+    """
+    for argument, names in (("by", by), ("design.cluster", design.cluster)):
+        for name in names:
+            if name not in frame.columns:
+                raise InputError.argument(
+                    function, argument, name, "is not a column", nearest_name(name, frame.columns)
+                )
+            if frame.schema[name].is_nested():
+                raise InputError.argument(
+                    function, argument, name, "is a column of lists", "name a column of plain values"
+                )
+    weighted = frame.with_columns(weight_column(function, frame, design.weight).alias(WEIGHT))
+    weighted = weighted.filter(pl.col(WEIGHT) > 0)
+    if not by:
+        return [one_sample((), weighted, design, build)]
+    groups = weighted.sort(*by, maintain_order=True).partition_by(*by, as_dict=True, maintain_order=True)
+    return [one_sample(key, part, design, build) for key, part in groups.items()]
+
+
+WEIGHT = "__weight__"
+
+
+def weight_column(function: str, frame: pl.DataFrame, name: str | None) -> pl.Series:
+    """Return the row weights of a frame, checked."""
+    if name is None:
+        return pl.Series(np.ones(frame.height))
+    if name not in frame.columns:
+        raise InputError.argument(
+            function, "design.weight", name, "is not a column", nearest_name(name, frame.columns)
+        )
+    if not frame.schema[name].is_numeric():
+        raise InputError.argument(
+            function, "design.weight", name, "is not a column of numbers", "name a numeric column"
+        )
+    weights = frame[name].cast(pl.Float64)
+    faulty = int((weights.is_null() | ~weights.is_finite() | (weights < 0)).fill_null(True).sum())
+    if faulty:
+        raise InputError.argument(
+            function,
+            "design.weight",
+            name,
+            f"has {faulty} of {frame.height} rows that are null, not finite or negative",
+            "leave these rows out through `where`, or mend the weights",
+        )
+    return weights
+
+
+def one_sample(
+    key: tuple[Any, ...],
+    part: pl.DataFrame,
+    design: Design,
+    build: Callable[[pl.DataFrame], tuple[Statistic, Kind]],
+) -> Sample:
+    """Prepare the statistic on one part, and number its clusters in sorted order."""
+    columns = part.select(design.cluster)
+    names = columns.unique().sort(design.cluster)
+    codes = columns.join(
+        names.with_row_index("__code__"),
+        on=list(design.cluster),
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
+    )["__code__"]
+    statistic, kind = build(part)
+    return Sample(
+        key=key,
+        statistic=statistic,
+        weights=part[WEIGHT].to_numpy().astype(np.float64),
+        codes=codes.to_numpy().astype(np.int64),
+        clusters=tuple(names.select(pl.all().cast(pl.String)).rows()),
+        kind=kind,
+    )

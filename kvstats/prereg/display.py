@@ -1,0 +1,93 @@
+"""Texts of a report's rows, and the report as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from kvstats.inference.display import decimals
+from kvstats.inference.result import RESULT_SCHEMA
+
+if TYPE_CHECKING:
+    from kvstats.prereg.outcome import ClaimOutcome, GuardOutcome
+
+__all__ = ["FIGURES", "claim_table", "row_figures", "row_label"]
+
+FIGURES = ("estimate", "interval", "n", "clusters", "p")
+"""What is shown of a row."""
+
+
+def row_label(row: Mapping[str, Any]) -> str:
+    """Return the values of a row's by-columns.
+
+    Examples
+    --------
+    >>> row_label({"task": "qa", "budget": 0.5, "estimate": 1.0})
+    'task=qa, budget=0.5'
+    """
+    known = (*RESULT_SCHEMA, "p_value", "p_adjusted")
+    return ", ".join(f"{name}={value}" for name, value in row.items() if name not in known)
+
+
+def row_figures(row: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
+    """Return estimate, interval, n, clusters and p-value of a row as texts.
+
+    Digits follow the width of the interval. In place of an interval that is undefined stands the status; the
+    p-value is the adjusted one where there is one.
+
+    Examples
+    --------
+    >>> row_figures({"estimate": 0.41234, "low": 0.3001, "high": 0.52, "n": 1200, "clusters": 40,
+    ...              "status": "ok", "p_value": 0.00012, "p_adjusted": None})
+    ('0.41', '0.30 to 0.52', '1,200', '40', '0.00012')
+    """
+    places = decimals(row["low"], row["high"])
+
+    def number(value: float | None) -> str:
+        return "–" if value is None else f"{value:.{places}f}"
+
+    interval = f"{number(row['low'])} to {number(row['high'])}"
+    if row["low"] is None or row["high"] is None:
+        interval = "–" if row["status"] == "ok" else row["status"]
+    p = row.get("p_value") if row.get("p_adjusted") is None else row["p_adjusted"]
+    return (
+        number(row["estimate"]),
+        interval,
+        f"{row['n']:,}",
+        f"{row['clusters']:,}",
+        "–" if p is None else f"{p:.2g}",
+    )
+
+
+def claim_table(
+    title: str, integrity: Iterable[str], guards: Iterable[GuardOutcome], claims: Iterable[ClaimOutcome]
+) -> str:
+    """Return the report as HTML: faults first, then a table of claims."""
+    faults = [f"integrity: {text}" for text in integrity]
+    faults += [f"guard {guard.id} fails: {guard.reason}" for guard in guards if guard.holds is False]
+    head = "".join(f"<th>{escape(name)}</th>" for name in ("verdict", "claim", *FIGURES))
+    body = "\n".join(line for claim in claims for line in claim_lines(claim))
+    notes = "".join(f"<p><strong>{escape(text)}</strong></p>\n" for text in faults)
+    table = f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+    return f"<p>{escape(title)}</p>\n{notes}{table}"
+
+
+def claim_lines(claim: ClaimOutcome) -> Iterable[str]:
+    """Yield the table rows of a claim."""
+
+    def line(texts: Sequence[str]) -> str:
+        left, right = texts[:2], texts[2:]
+        cells = [f'<td style="text-align: left">{text}</td>' for text in left]
+        cells += [f'<td style="text-align: right">{text}</td>' for text in right]
+        return f"<tr>{''.join(cells)}</tr>"
+
+    name = f"{escape(claim.id)}: {escape(claim.statement)}<br><small>{escape(claim.reason)}</small>"
+    verdict = f"<strong>{escape(claim.verdict)}</strong>"
+    single = len(claim.rows) == 1
+    figures = row_figures(claim.rows[0]) if single else ("",) * len(FIGURES)
+    label = row_label(claim.rows[0]) if single else ""
+    yield line([verdict, name + (f"<br>{escape(label)}" if label else ""), *map(escape, figures)])
+    if not single:
+        for row in claim.rows:
+            yield line(["", escape(row_label(row)), *map(escape, row_figures(row))])

@@ -1,0 +1,251 @@
+"""Strict reading of YAML: values as they are written, each with its line, and nothing guessed."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kvstats.errors import InputError
+
+__all__ = ["Document", "Place", "dotted", "read_document"]
+
+Place = tuple[str | int, ...]
+"""Where a value stands: keys and positions from the top, such as ``("claims", 0, "id")``."""
+
+MAX_BYTES = 1 << 20
+MAX_DEPTH = 16
+
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
+REAL = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?")
+NUMBER_ELSEWHERE = re.compile(r"[-+]?(0[xob][0-9a-f_]+|[0-9][0-9_]*)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A YAML file that was read.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    sha256 : str
+        SHA-256 of its bytes, in hexadecimal.
+    value : dict
+        Its content: dictionaries, lists, text, numbers and truth values.
+    lines : dict of tuple to int
+        Line of each value, by its place.
+    """
+
+    path: Path
+    sha256: str
+    value: dict[str, Any]
+    lines: dict[Place, int]
+
+    def line(self, place: Sequence[str | int]) -> int:
+        """Return the line of a value, or of the nearest value around it."""
+        known = tuple(place)
+        while known not in self.lines:
+            known = known[:-1]
+        return self.lines[known]
+
+    def at(self, place: Sequence[str | int]) -> str:
+        """Return ``{file}:{line}`` of a value."""
+        return f"{self.path}:{self.line(place)}"
+
+    def error(self, place: Sequence[str | int], fault: str, remedy: str) -> InputError:
+        """Build the error for a value, worded ``{file}:{line}: {fault}; {remedy}``."""
+        return InputError.line(self.path, self.line(place), fault, remedy)
+
+
+def dotted(place: Sequence[str | int]) -> str:
+    """Write a place as a path.
+
+    Examples
+    --------
+    >>> dotted(("claims", 0, "id")), dotted(())
+    ('claims[0].id', 'the registration')
+    """
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
+    return text.removeprefix(".") or "the registration"
+
+
+def read_document(path: str | os.PathLike[str]) -> Document:
+    r"""Read a YAML file whose top is a mapping.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, UTF-8, at most 1 MiB, at most 16 levels deep.
+
+    Returns
+    -------
+    Document
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read or is no YAML; at a duplicate key, an anchor or alias, a tag, an empty
+        value; and at a plain scalar that versions of YAML read differently: ``no`` (a truth value or
+        text), ``5e-2`` (text or a number), ``010``, ``1:30``, ``1_000``, a bare date.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "a.yaml").write_text("study: needles\nlevels: [0.9, 0.95]\n")
+    ...     document = read_document(f"{folder}/a.yaml")
+    >>> document.value
+    {'study': 'needles', 'levels': [0.9, 0.95]}
+    >>> document.line(("levels", 1))
+    2
+    """
+    path = Path(path)
+    try:
+        size = path.stat().st_size
+        content = path.read_bytes() if size <= MAX_BYTES else b""
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    if size > MAX_BYTES:
+        raise InputError(f"{path}: has {size:,} bytes; a registration has at most {MAX_BYTES:,}")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError.line(path, line, "is not UTF-8", "save the file as UTF-8") from error
+    try:
+        refuse_hostile(path, text)
+        root = yaml.compose(text, LOADER)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = ", ".join(filter(None, (error.context, error.problem)))
+        raise InputError.line(
+            path,
+            1 if mark is None else mark.line + 1,
+            f"is not YAML ({problem})",
+            "correct the line; text with ': ' or ' #' in it needs quotes",
+        ) from error
+    except yaml.YAMLError as error:
+        fault = " ".join(str(error).split())
+        raise InputError(f"{path}: is not YAML ({fault}); save it as plain text") from error
+    if not isinstance(root, yaml.MappingNode):
+        raise InputError.line(path, 1, "is not a mapping of keys to values", "begin with 'study: <name>'")
+    lines: dict[Place, int] = {}
+    value = convert(path, root, (), lines)
+    return Document(path=path, sha256=hashlib.sha256(content).hexdigest(), value=value, lines=lines)
+
+
+def refuse_hostile(path: Path, text: str) -> None:
+    """Go through the parser's events, which needs no recursion, and refuse what must not be composed."""
+    depth = documents = 0
+    event: Any
+    for event in yaml.parse(text, LOADER):
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise InputError.line(path, line, "has an anchor or alias", "write the value out")
+        if isinstance(event, yaml.DocumentStartEvent):
+            documents += 1
+            if documents > 1:
+                raise InputError.line(path, line, "begins a second document", "keep one document a file")
+        if getattr(event, "tag", None):
+            raise InputError.line(path, line, f"has the tag {event.tag!r}", "remove the tag")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise InputError.line(
+                    path, line, f"is nested more than {MAX_DEPTH} levels deep", "nest less deeply"
+                )
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def convert(path: Path, node: Any, place: Place, lines: dict[Place, int]) -> Any:
+    """Return the value of a node, and note the lines of everything in it."""
+    lines.setdefault(place, line_of(node))
+    if isinstance(node, yaml.SequenceNode):
+        return [convert(path, item, (*place, index), lines) for index, item in enumerate(node.value)]
+    if isinstance(node, yaml.MappingNode):
+        mapping: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = key_text(path, key_node)
+            line = line_of(key_node)
+            if key in mapping:
+                first = lines[(*place, key)]
+                raise InputError.line(
+                    path, line, f"has the key {key!r} again, first on line {first}", "keep one of them"
+                )
+            lines[(*place, key)] = line
+            mapping[key] = convert(path, value_node, (*place, key), lines)
+        return mapping
+    return scalar(path, node, place)
+
+
+def line_of(node: Any) -> int:
+    return int(node.start_mark.line) + 1
+
+
+def key_text(path: Path, node: yaml.Node) -> str:
+    """Return a key as text: keys are names, whatever YAML would make of them."""
+    line = line_of(node)
+    if not isinstance(node, yaml.ScalarNode):
+        raise InputError.line(path, line, "has a key that is not plain text", "use a name as the key")
+    if node.tag == "tag:yaml.org,2002:merge":
+        raise InputError.line(path, line, "has a merge key '<<'", "write the values out")
+    return str(node.value)
+
+
+def scalar(path: Path, node: yaml.ScalarNode, place: Place) -> Any:
+    """Return text, a number or a truth value; refuse what is ambiguous."""
+    text, kind = str(node.value), node.tag.rpartition(":")[2]
+    if node.style:
+        return text
+
+    def refuse(fault: str, remedy: str) -> InputError:
+        return InputError.line(path, line_of(node), f"{dotted(place)} {fault}", remedy)
+
+    if kind == "null":
+        raise refuse("is empty", "give the value, or remove the key")
+    if kind == "bool" or text.lower() in ("y", "n"):
+        if text in ("true", "false"):
+            return text == "true"
+        raise refuse(
+            f"is {text}, which YAML may read as a truth value", f'write true or false, or quote it: "{text}"'
+        )
+    if kind == "timestamp" and "T" not in text.upper() and ":" not in text:
+        raise refuse(
+            f"is the bare date {text}",
+            f'quote it if it is text: "{text}"; a time is written {text}T20:00:00Z',
+        )
+    if WHOLE.fullmatch(text):
+        return int(text)
+    if REAL.fullmatch(text):
+        number = float(text)
+        if math.isinf(number):
+            raise refuse(f"is {text}, which is too large for a number", "write a smaller one")
+        return number
+    if kind in ("int", "float", "value") or number_elsewhere(text):
+        raise refuse(
+            f"is {text}, which is a number in some versions of YAML and text in others",
+            f'write a plain decimal number such as 0.05, or quote it if it is text: "{text}"',
+        )
+    return text
+
+
+def number_elsewhere(text: str) -> bool:
+    """Say whether other versions of YAML, or people, would take plain text for a number."""
+    if NUMBER_ELSEWHERE.fullmatch(text):
+        return True
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

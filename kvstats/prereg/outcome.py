@@ -1,0 +1,227 @@
+"""The report of a verification: what was registered, what was found, and what follows."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from kvstats.inference.result import RESULT_SCHEMA
+from kvstats.prereg.data import DataCounts
+from kvstats.prereg.display import claim_table, row_label
+from kvstats.prereg.verdict import Verdict
+
+__all__ = ["ClaimOutcome", "GuardOutcome", "RegistrationFacts", "Report"]
+
+FORMAT = 1
+"""Version of the report's JSON."""
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RegistrationFacts:
+    """Which registration was verified.
+
+    Attributes
+    ----------
+    file : str
+        Name of the file, without its folder.
+    sha256 : str
+        SHA-256 of its bytes.
+    registered_at : str
+        The time that it gives, in UTC.
+    anchored : bool
+        Whether its hash is the one that the caller expected. Without such an anchor nothing shows that it was
+        not changed.
+    """
+
+    file: str
+    sha256: str
+    registered_at: str
+    anchored: bool
+
+
+@dataclass(frozen=True)
+class GuardOutcome:
+    """A guard: whether it holds (None: not evaluated), why, and the rows it was held against."""
+
+    id: str
+    statement: str
+    estimator: str | None
+    arguments: dict[str, Any]
+    where: str | None
+    by: tuple[str, ...]
+    rule: str
+    holds: bool | None
+    reason: str
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class ClaimOutcome:
+    """A claim with its verdict.
+
+    Attributes
+    ----------
+    id, statement, estimator, arguments, where, by, contrast, quantifier, null, alternative
+        As registered.
+    supported, killed : str
+        The rules; `killed` may be None.
+    verdict : str
+        One of ``supported``, ``killed``, ``inconclusive``, ``not met``, ``undefined``, ``invalid``.
+    reason : str
+        Why.
+    fired : str or None
+        The rule that decided it, ``supported`` or ``killed``.
+    in_family : bool
+        Whether its p-value was adjusted.
+    rows : tuple of dict
+        The rows of the result: by-columns, estimate, low, high, se, df, n, clusters, status, p_value,
+        p_adjusted (of the claim as a whole). Undefined is None.
+    """
+
+    id: str
+    statement: str
+    estimator: str
+    arguments: dict[str, Any]
+    where: str | None
+    by: tuple[str, ...]
+    contrast: dict[str, tuple[Any, Any]]
+    quantifier: str
+    null: float | None
+    alternative: str
+    supported: str
+    killed: str | None
+    verdict: Verdict
+    reason: str
+    fired: str | None
+    in_family: bool
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a verification found.
+
+    Attributes
+    ----------
+    study : str
+        Name of the study.
+    description, exclusions, stopping_rule : str or None
+        As registered.
+    registration : RegistrationFacts
+        Which registration it was.
+    design : dict
+        How estimates were judged.
+    policies : tuple of dict
+        Virtual arms that were added.
+    family : dict or None
+        Claims that share an error rate, with method and level.
+    data : DataCounts or None
+        What was read; None when the registration was not the expected one, so that no data was opened.
+    integrity : tuple of str
+        What is wrong with the registration or the files of data.
+    guards : tuple of GuardOutcome
+        Guards, expected counts first.
+    claims : tuple of ClaimOutcome
+        Claims, as registered.
+    """
+
+    study: str
+    description: str | None
+    exclusions: str | None
+    stopping_rule: str | None
+    registration: RegistrationFacts
+    design: dict[str, Any]
+    policies: tuple[dict[str, Any], ...]
+    family: dict[str, Any] | None
+    data: DataCounts | None
+    integrity: tuple[str, ...]
+    guards: tuple[GuardOutcome, ...]
+    claims: tuple[ClaimOutcome, ...]
+
+    @property
+    def intact(self) -> bool:
+        """Whether registration and data are as registered, and every guard holds."""
+        return not self.integrity and all(guard.holds for guard in self.guards)
+
+    @property
+    def exit_code(self) -> int:
+        """0 when intact, else 3."""
+        return 0 if self.intact else 3
+
+    def to_json(self) -> bytes:
+        """Return the report as JSON: the same bytes for the same registration and the same records.
+
+        Neither the order of rows or files, nor the number of threads, nor the time or the place of the
+        call is in it. Undefined is null.
+        """
+        content = {"format": FORMAT, "exit_code": self.exit_code, **asdict(self)}
+        text = json.dumps(plain(content), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
+        return f"{text}\n".encode()
+
+    def save_json(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_json` to a file."""
+        Path(path).write_bytes(self.to_json())
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return one row for each row of each claim's result, and one for a claim without rows.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns claim, verdict, reason, row (the values of the by-columns as text), estimate, low, high,
+            se, df, n, clusters, status, p_value, p_adjusted.
+        """
+        schema: dict[str, pl.DataType] = {
+            **dict.fromkeys(("claim", "verdict", "reason", "row"), pl.String()),
+            **RESULT_SCHEMA,
+            "p_value": pl.Float64(),
+            "p_adjusted": pl.Float64(),
+        }
+        rows = [
+            {
+                "claim": claim.id,
+                "verdict": claim.verdict,
+                "reason": claim.reason,
+                "row": row_label(row) or None,
+                **{name: row.get(name) for name in (*RESULT_SCHEMA, "p_value", "p_adjusted")},
+            }
+            for claim in self.claims
+            for row in claim.rows or ({},)
+        ]
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    def __repr__(self) -> str:
+        counts: dict[str, int] = {}
+        for claim in self.claims:
+            counts[claim.verdict] = counts.get(claim.verdict, 0) + 1
+        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+        state = "intact" if self.intact else "NOT INTACT"
+        anchor = "anchored" if self.registration.anchored else "unanchored"
+        noun = "claim" if len(self.claims) == 1 else "claims"
+        return f"Report: {self.study}; {len(self.claims)} {noun}: {verdicts}; {state}, {anchor}"
+
+    def _repr_html_(self) -> str:
+        return claim_table(repr(self), self.integrity, self.guards, self.claims)
+
+
+def plain(value: Any) -> Any:
+    """Turn values into what JSON can hold; by-columns may have times, and infinite signals."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if (
+        value is None
+        or isinstance(value, str | bool | int)
+        or (isinstance(value, float) and math.isfinite(value))
+    ):
+        return value
+    return str(value)

@@ -1,0 +1,108 @@
+"""What a statistic is: a functional of a weighted sample."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from kvstats.errors import InputError
+
+__all__ = ["FloatArray", "IntArray", "Statistic", "as_column", "as_weights", "group_sums"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+class Statistic(Protocol):
+    """A functional of a weighted sample, prepared once from its columns.
+
+    Sampling weights, the counts of a cluster bootstrap and plain ones are all weights, so that one function
+    gives the estimate, the linearised standard error and the bootstrap replicates.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows.
+    """
+
+    n: int
+
+    def value(self, weights: npt.ArrayLike) -> float:
+        """Return the value for row weights of shape [n]; NaN where it is undefined."""
+
+    def influence(self, weights: npt.ArrayLike) -> FloatArray:
+        """Return the derivative of the value with respect to each weight, shape [n].
+
+        ``value(w + d)`` is ``value(w) + influence(w) @ d`` up to terms of second order in d. It is not
+        scaled by n. All NaN where the value is undefined.
+        """
+
+    def cluster_values(self, counts: FloatArray, codes: IntArray, weights: npt.ArrayLike) -> FloatArray:
+        """Return the values for resampled clusters.
+
+        Parameters
+        ----------
+        counts : array of float, shape [B, C]
+            How often each of C clusters was drawn in each of B resamples.
+        codes : array of int, shape [n]
+            Cluster of each row.
+        weights : array-like of float, shape [n]
+            Row weights, which the counts multiply.
+
+        Returns
+        -------
+        array of float, shape [B]
+        """
+        base = as_weights(type(self).__name__, weights, self.n)
+        return np.array([self.value(base * row[codes]) for row in counts], dtype=np.float64)
+
+
+def as_column(function: str, argument: str, values: npt.ArrayLike) -> FloatArray:
+    """Return values as a vector of float, or raise `InputError` where they are not finite numbers."""
+    column = np.asarray(values, dtype=np.float64)
+    if column.ndim != 1:
+        raise InputError.argument(
+            function, argument, f"array of shape {column.shape}", "is not a vector", "pass one value a row"
+        )
+    faulty = np.flatnonzero(~np.isfinite(column))
+    if faulty.size:
+        raise InputError.argument(
+            function,
+            argument,
+            float(column[faulty[0]]),
+            f"is not finite, at row {faulty[0]} and {faulty.size - 1} more",
+            "leave out rows without a value on purpose, before the call",
+        )
+    return column
+
+
+def as_weights(function: str, weights: npt.ArrayLike, n: int) -> FloatArray:
+    """Return row weights as a vector of float, or raise `InputError` where they are no weights."""
+    vector = np.asarray(weights, dtype=np.float64)
+    if vector.shape != (n,):
+        raise InputError.argument(
+            function, "weights", f"array of shape {vector.shape}", f"does not fit {n} rows", "pass one a row"
+        )
+    if n and not (np.isfinite(vector).all() and vector.min() >= 0):
+        faulty = int(np.flatnonzero(~(vector >= 0) | ~np.isfinite(vector))[0])
+        raise InputError.argument(
+            function,
+            "weights",
+            float(vector[faulty]),
+            f"is not a weight, at row {faulty}",
+            "pass finite numbers of at least 0",
+        )
+    return vector
+
+
+def group_sums(codes: IntArray, mass: FloatArray, n_groups: int) -> FloatArray:
+    """Return the sum of the mass of each group of rows, shape [n_groups].
+
+    Examples
+    --------
+    >>> group_sums(np.array([0, 2, 0]), np.array([1.0, 2.0, 3.0]), 3).tolist()
+    [4.0, 0.0, 2.0]
+    """
+    return np.bincount(codes, mass, n_groups).astype(np.float64, copy=False)

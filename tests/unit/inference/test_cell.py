@@ -1,0 +1,167 @@
+import re
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from kvstats.errors import InputError
+from kvstats.inference import Design
+from kvstats.inference.cell import infer_cell
+from kvstats.inference.contrast import difference_sample
+from kvstats.inference.sample import Sample
+from kvstats.statistics import AUC, Mean, RankCorrelation
+
+UNDEFINED = {"low": None, "high": None, "se": None, "df": None}
+
+
+def sample_of(statistic, kind, codes=None, weights=None):
+    codes = np.arange(statistic.n) if codes is None else np.asarray(codes)
+    clusters = tuple((str(number),) for number in range(int(codes.max(initial=-1)) + 1))
+    weights = np.ones(statistic.n) if weights is None else np.asarray(weights)
+    return Sample((), statistic, weights, codes, clusters, kind)
+
+
+def figures(cell):
+    return {name: getattr(cell, name) for name in ("low", "high", "se", "df")}
+
+
+def test_linear_interval_is_students():
+    y = np.random.default_rng(0).normal(size=12)
+    cell = infer_cell("f", sample_of(Mean(y), "mean"), Design(level=0.9))
+    reference = stats.ttest_1samp(y, 0).confidence_interval(0.9)
+    assert (cell.low, cell.high) == pytest.approx((reference.low, reference.high))
+    assert (cell.n, cell.clusters, cell.df, cell.status) == (12, 12, 11, "ok")
+    assert cell.se == pytest.approx(stats.sem(y))
+
+
+def test_auto_takes_korn_graubard_for_rates_only():
+    y = np.array([0.0] * 15 + [1.0] * 5)
+    rate = infer_cell("f", sample_of(Mean(y), "rate"), Design())
+    named = infer_cell("f", sample_of(Mean(y), "rate"), Design(interval="korn_graubard"))
+    mean = infer_cell("f", sample_of(Mean(y), "mean"), Design())
+    linear = infer_cell("f", sample_of(Mean(y), "rate"), Design(interval="linear"))
+    assert rate == named
+    assert mean == linear
+    size = 19  # independent rows: p(1 - p) over the variance p(1 - p) / 19
+    assert rate.low == pytest.approx(stats.beta.ppf(0.025, size / 4, size * 3 / 4 + 1))
+    assert rate.high == pytest.approx(stats.beta.ppf(0.975, size / 4 + 1, size * 3 / 4))
+    assert rate.se == pytest.approx(stats.sem(y))
+
+
+@pytest.mark.parametrize("interval", ["auto", "wilson"])
+@pytest.mark.parametrize("event", [0.0, 1.0])
+def test_a_rate_without_events_has_an_interval_and_no_standard_error(interval, event):
+    codes = np.repeat(np.arange(10), 3)
+    cell = infer_cell("f", sample_of(Mean(np.full(30, event)), "rate", codes), Design(interval=interval))
+    method = {"auto": "exact", "wilson": "wilson"}[interval]
+    reference = stats.binomtest(int(10 * event), 10).proportion_ci(0.95, method)
+    assert (cell.low, cell.high) == pytest.approx((reference.low, reference.high), abs=1e-12)
+    assert (cell.estimate, cell.se, cell.df, cell.status) == (event, None, 9, "ok")
+
+
+@pytest.mark.parametrize("interval", ["linear", "percentile"])
+def test_a_rate_without_events_has_no_linear_or_bootstrap_interval(interval):
+    cell = infer_cell("f", sample_of(Mean(np.zeros(30)), "rate"), Design(interval=interval))
+    assert figures(cell) == UNDEFINED
+    assert (cell.estimate, cell.status) == (0, "zero variance")
+
+
+@pytest.mark.parametrize(
+    ("statistic", "kind", "estimate", "status"),
+    [
+        (Mean([]), "mean", None, "no rows"),
+        (Mean([]), "rate", None, "no rows"),
+        (AUC([1.0, 2.0], [1, 1]), "auc", None, "one class"),
+        (RankCorrelation([1.0, 1.0], [1.0, 2.0]), "correlation", None, "undefined"),
+        (Mean([2.5]), "mean", 2.5, "one cluster"),
+        (Mean([1.0]), "rate", 1.0, "one cluster"),
+        (Mean([0.1, 0.1, 0.1]), "mean", 0.1, "zero variance"),
+        (Mean([0.0, 0.0, 0.0]), "mean", 0.0, "zero variance"),
+        (Mean([0.0, 0.0, 0.0]), "paired", 0.0, "no discordant pairs"),
+        (Mean([0.5, 0.5, 0.5]), "paired", 0.5, "zero variance"),
+        (AUC([1.0, 2.0, 3.0, 4.0], [0, 0, 1, 1]), "auc", 1.0, "zero variance"),
+        (RankCorrelation([1.0, 2.0, 3.0], [1.0, 2.0, 9.0]), "correlation", 1.0, "zero variance"),
+    ],
+)
+@pytest.mark.parametrize("interval", ["auto", "percentile"])
+def test_what_is_undefined_is_none_with_a_reason(statistic, kind, estimate, status, interval):
+    cell = infer_cell("f", sample_of(statistic, kind), Design(interval=interval))
+    assert cell.estimate == (None if estimate is None else pytest.approx(estimate))
+    assert cell.status == status
+    assert figures(cell) == UNDEFINED
+
+
+def test_differences_that_cancel_within_clusters_are_discordant():
+    cell = infer_cell("f", sample_of(Mean([1.0, -1.0, 1.0, -1.0]), "paired", [0, 0, 1, 1]), Design())
+    assert (cell.estimate, cell.status) == (0, "zero variance")
+
+
+def test_constant_values_far_from_zero_have_zero_variance_despite_rounding():
+    y = np.full(1000, 1e6 + 0.1)
+    weights = np.random.default_rng(0).uniform(0.1, 1, 1000)
+    cell = infer_cell("f", sample_of(Mean(y), "mean", weights=weights), Design())
+    assert cell.status == "zero variance"
+    same = sample_of(Mean(y), "mean", weights=weights)
+    assert infer_cell("f", difference_sample((), same, same), Design()).status == "zero variance"
+
+
+@pytest.mark.parametrize(
+    ("statistic", "kind", "low", "high"),
+    [
+        (AUC([1.0, 2.0, 3.0, 4.0, 5.0, 3.5], [0, 0, 1, 1, 1, 0]), "auc", 0.0, 1.0),
+        (RankCorrelation([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0]), "correlation", -1.0, 1.0),
+        (RankCorrelation([1.0, 2.0, 3.0], [1.0, 3.0, 2.0]), "correlation", -1.0, 1.0),
+        (Mean([1.0, 0.0, 0.0]), "rate", 0.0, 1.0),
+    ],
+)
+def test_a_linear_interval_is_cut_off_at_the_range_of_what_is_estimated(statistic, kind, low, high):
+    cell = infer_cell("f", sample_of(statistic, kind), Design(interval="linear"))
+    free = infer_cell("f", sample_of(statistic, "mean"), Design(interval="linear"))
+    assert free.low < low or free.high > high
+    assert (cell.low, cell.high) == (max(free.low, low), min(free.high, high))
+
+
+def test_percentile_interval_and_standard_error_are_of_the_replicates():
+    y = np.random.default_rng(1).normal(size=40)
+    design = Design(interval="percentile", n_resamples=5000, level=0.9)
+    cell = infer_cell("f", sample_of(Mean(y), "mean"), design)
+    assert cell.se == pytest.approx(y.std() / np.sqrt(40), rel=0.05)
+    assert (cell.low, cell.high) == pytest.approx(
+        (y.mean() - 1.645 * cell.se, y.mean() + 1.645 * cell.se), abs=0.03
+    )
+    assert cell.df is None
+
+
+def test_too_many_undefined_replicates():
+    auc = AUC(np.arange(20.0) % 7, np.arange(20) < 2)
+    cell = infer_cell("f", sample_of(auc, "auc"), Design(interval="percentile"))
+    assert cell.status == "undefined in bootstrap"
+    assert cell.estimate is not None
+    assert figures(cell) == UNDEFINED
+
+
+def test_few_undefined_replicates_are_left_out():
+    auc = AUC(np.arange(20.0) % 7, np.arange(20) < 5)
+    cell = infer_cell("f", sample_of(auc, "auc"), Design(interval="percentile"))
+    assert cell.status == "ok"
+    assert cell.low < cell.estimate < cell.high
+
+
+def test_a_bootstrap_interval_of_width_zero_is_none():
+    y = np.zeros(2000)
+    y[0] = 1
+    cell = infer_cell("f", sample_of(Mean(y), "mean"), Design(interval="percentile", level=0.05))
+    assert cell.status == "zero variance"
+    assert figures(cell) == UNDEFINED
+
+
+def test_an_interval_for_rates_is_refused_elsewhere_and_gives_way_in_contrasts():
+    mean = sample_of(Mean([0.5, 1.0, 0.0]), "mean")
+    message = (
+        "f: design.interval='wilson' is for rates, whose values are all 0 or 1; use 'linear', 'percentile'"
+    )
+    with pytest.raises(InputError, match=re.escape(message)):
+        infer_cell("f", mean, Design(interval="wilson"))
+    rate = sample_of(Mean([1.0, 1.0, 0.0]), "rate")
+    contrast = difference_sample((), mean, rate)
+    assert infer_cell("f", contrast, Design(interval="wilson")) == infer_cell("f", contrast, Design())

@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from kvstats.inference.contrast import difference_sample
+from kvstats.inference.linear import linear_error
+from kvstats.inference.sample import Sample
+from kvstats.statistics import AUC, Mean, Ratio
+
+
+def sample_of(statistic, codes, weights=None, names=None):
+    codes = np.asarray(codes)
+    names = names or [str(number) for number in range(codes.max() + 1)]
+    weights = np.ones(codes.size) if weights is None else np.asarray(weights)
+    return Sample((), statistic, weights, codes, tuple((name,) for name in names), "mean")
+
+
+def test_one_row_a_cluster_is_the_standard_error_of_the_mean():
+    y = np.random.default_rng(0).normal(size=30)
+    se, df = linear_error(sample_of(Mean(y), np.arange(30)))
+    assert se == pytest.approx(stats.sem(y))
+    assert df == 29
+
+
+def test_clusters_of_equal_size_are_as_good_as_their_means():
+    y = np.random.default_rng(1).normal(size=(12, 5))
+    se, df = linear_error(sample_of(Mean(y.ravel()), np.repeat(np.arange(12), 5)))
+    assert se == pytest.approx(stats.sem(y.mean(axis=1)))
+    assert df == 11
+
+
+def test_duplicated_rows_in_their_cluster_add_no_information():
+    y, codes = np.random.default_rng(2).normal(size=9), np.arange(9) // 2
+    once = linear_error(sample_of(Mean(y), codes))
+    twice = linear_error(sample_of(Mean(np.tile(y, 2)), np.tile(codes, 2)))
+    assert twice == pytest.approx(once)
+
+
+def test_weighted_clusters_of_unequal_size_by_the_definition():
+    random = np.random.default_rng(3)
+    top, bottom, codes = random.normal(size=40), random.uniform(1, 2, 40), random.integers(0, 7, 40)
+    weights = random.uniform(0.5, 2, 40)
+    ratio = np.sum(weights * top) / np.sum(weights * bottom)
+    totals = [
+        sum(weights[i] * (top[i] - ratio * bottom[i]) for i in range(40) if codes[i] == c) for c in range(7)
+    ]
+    totals = np.array(totals) / np.sum(weights * bottom)
+    variance = 7 / 6 * np.sum((totals - totals.mean()) ** 2)
+    assert linear_error(sample_of(Ratio(top, bottom), codes, weights)) == pytest.approx(
+        (np.sqrt(variance), 6)
+    )
+
+
+def test_auc_approaches_delongs_variance():
+    random = np.random.default_rng(4)
+    label = np.arange(400) % 2
+    score = random.normal(size=400) + label
+    positive, negative = score[label == 1], score[label == 0]
+    wins = (positive[:, None] > negative).astype(float)
+    delong = wins.mean(axis=1).var(ddof=1) / 200 + wins.mean(axis=0).var(ddof=1) / 200
+    se, _ = linear_error(sample_of(AUC(score, label), np.arange(400)))
+    assert se**2 == pytest.approx(delong, rel=0.01)
+
+
+def test_a_difference_on_the_same_clusters_is_the_paired_analysis():
+    a, b = np.random.default_rng(5).normal(size=(2, 15))
+    side = [sample_of(Mean(y), np.arange(15)) for y in (a, b)]
+    se, df = linear_error(difference_sample((), *side))
+    test = stats.ttest_rel(a, b)
+    assert (a.mean() - b.mean()) / se == pytest.approx(test.statistic)
+    assert df == test.df
+
+
+def test_a_difference_on_other_clusters_is_welchs():
+    random = np.random.default_rng(6)
+    a, b = random.normal(size=5), random.normal(scale=3, size=20)
+    first = sample_of(Mean(a), np.arange(5), names=[f"a{i}" for i in range(5)])
+    second = sample_of(Mean(b), np.arange(20), names=[f"b{i}" for i in range(20)])
+    se, df = linear_error(difference_sample((), first, second))
+    test = stats.ttest_ind(a, b, equal_var=False)
+    assert (a.mean() - b.mean()) / se == pytest.approx(test.statistic)
+    assert df == pytest.approx(test.df)
+
+
+def test_a_difference_on_partly_shared_clusters():
+    random = np.random.default_rng(7)
+    a, b = random.normal(size=8), random.normal(size=10)
+    first = sample_of(Mean(a), np.arange(8), names=[f"{i:02}" for i in range(8)])
+    second = sample_of(Mean(b), np.arange(10), names=[f"{i:02}" for i in range(3, 13)])
+    se, df = linear_error(difference_sample((), first, second))
+    in_a = {f"{i:02}": (a[i] - a.mean()) / 8 * np.sqrt(8 / 7) for i in range(8)}
+    in_b = {f"{i:02}": (b[i - 3] - b.mean()) / 10 * np.sqrt(10 / 9) for i in range(3, 13)}
+    totals = {name: in_a.get(name, 0) - in_b.get(name, 0) for name in {*in_a, *in_b}}
+    variance = sum(total**2 for total in totals.values())
+    groups = [in_a.keys() - in_b.keys(), in_b.keys() - in_a.keys(), in_a.keys() & in_b.keys()]
+    parts = [sum(totals[name] ** 2 for name in group) for group in groups]
+    expected = variance**2 / sum(p**2 / (len(g) - 1) for p, g in zip(parts, groups, strict=True))
+    assert (se, df) == pytest.approx((np.sqrt(variance), expected))
+
+
+def test_one_cluster_has_no_standard_error():
+    assert np.isnan(linear_error(sample_of(Mean([1.0, 2.0]), [0, 0]))).all()
+    two = sample_of(Mean([1.0, 2.0]), [0, 1])
+    one = sample_of(Mean([1.0]), [0])
+    assert np.isnan(linear_error(difference_sample((), two, one))).all()

@@ -1,0 +1,82 @@
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+from kvstats.errors import InputError
+from kvstats.inference import Design, samples_by
+from kvstats.statistics import Mean
+
+FRAME = pl.DataFrame(
+    {
+        "group": ["b", "a", None, "b", "a"],
+        "id": ["2", "1", "1", "1", "1"],
+        "draw": [0, 0, 0, 0, 1],
+        "y": [1.0, 2.0, 3.0, 4.0, 5.0],
+        "w": [1.0, 2.0, 1.0, 0.0, 0.5],
+        "layers": [[1.0]] * 5,
+    }
+)
+
+
+def build(part):
+    return Mean(part["y"].to_numpy()), "mean"
+
+
+def test_without_by_there_is_one_sample_with_clusters_in_sorted_order():
+    (sample,) = samples_by("f", FRAME, (), Design(cluster="id"), build)
+    assert sample.key == ()
+    assert sample.clusters == (("1",), ("2",))
+    assert sample.codes.tolist() == [1, 0, 0, 0, 0]
+    assert sample.weights.tolist() == [1.0] * 5
+    assert sample.kind == "mean"
+
+
+def test_parts_come_in_the_order_of_their_values_null_first():
+    samples = samples_by("f", FRAME, ("group",), Design(cluster=["id", "draw"]), build)
+    assert [sample.key for sample in samples] == [(None,), ("a",), ("b",)]
+    assert [sample.clusters for sample in samples] == [
+        (("1", "0"),),
+        (("1", "0"), ("1", "1")),
+        (("1", "0"), ("2", "0")),
+    ]
+    assert samples[2].statistic.value(np.ones(2)) == 2.5
+
+
+def test_rows_of_weight_zero_are_absent():
+    (sample,) = samples_by("f", FRAME, (), Design(cluster=["group", "id"], weight="w"), build)
+    assert sample.statistic.n == 4
+    assert sample.weights.tolist() == [1.0, 2.0, 1.0, 0.5]
+    assert sample.clusters == ((None, "1"), ("a", "1"), ("b", "2"))
+
+
+def test_an_empty_population_has_one_empty_sample_without_by_and_none_with():
+    empty = FRAME.clear()
+    (sample,) = samples_by("f", empty, (), Design(cluster="id"), build)
+    assert (sample.statistic.n, sample.clusters) == (0, ())
+    assert samples_by("f", empty, ("group",), Design(cluster="id"), build) == []
+
+
+@pytest.mark.parametrize(
+    ("by", "design", "message"),
+    [
+        (("grop",), Design(cluster="id"), "f: by='grop' is not a column; did you mean 'group'?"),
+        ((), Design(cluster="ids"), "f: design.cluster='ids' is not a column; did you mean 'id'?"),
+        (("layers",), Design(cluster="id"), "f: by='layers' is a column of lists; name a column of plain"),
+        ((), Design(cluster="id", weight="v"), "f: design.weight='v' is not a column; known: draw, group"),
+        ((), Design(cluster="id", weight="group"), "f: design.weight='group' is not a column of numbers"),
+    ],
+)
+def test_columns_that_cannot_be_used_are_refused(by, design, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        samples_by("f", FRAME, by, design, build)
+
+
+def test_weights_that_are_none_are_counted():
+    frame = FRAME.with_columns(w=pl.Series([1.0, None, -1.0, float("nan"), float("inf")]))
+    message = (
+        "f: design.weight='w' has 4 of 5 rows that are null, not finite or negative; leave these rows out"
+    )
+    with pytest.raises(InputError, match=re.escape(message)):
+        samples_by("f", frame, (), Design(cluster="id", weight="w"), build)
