@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
+from kvstats.expressions import check_expression
 
 __all__ = ["select", "truth"]
 
@@ -53,16 +54,7 @@ def truth(frame: pl.DataFrame, where: str, function: str) -> pl.Series:
         raise InputError.argument(
             function, "where", where, "is not text", "pass an SQL expression such as 'budget < 1'"
         )
-    try:
-        condition = pl.sql_expr(where)
-    except pl.exceptions.PolarsError as error:
-        raise InputError.argument(
-            function,
-            "where",
-            where,
-            f"is no SQL expression ({first_line(error)})",
-            "write a condition such as \"budget < 1 AND task = 'qa'\"",
-        ) from error
+    condition = check_expression(function, "where", where)
     for name in condition.meta.root_names():
         if name not in frame.columns:
             raise InputError.argument(

@@ -71,8 +71,8 @@ def make_example(
     places between the filler sentences, never behind the cut one. Each sentence is tokenised by itself with
     the separator before it, so lengths add up and every length from the least on is met exactly.
 
-    The chat template is applied once, to marks in place of the texts; tokenising adds no special token, so a
-    begin-of-sequence token is there once if the template writes one, and else not at all.
+    The chat template is applied once, to a mark in place of the user's text. Tokenising adds no special
+    token, so a begin-of-sequence token is there once if the template writes one, and else not at all.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ import polars as pl
 
 from kvstats.errors import InputError, nearest_name
 from kvstats.estimators import ESTIMATORS
+from kvstats.expressions import check_expression
 from kvstats.inference.design import Design
 from kvstats.inference.result import RESULT_SCHEMA, Result
 from kvstats.log.frames import INPUT_SCHEMA, REPLAY_SCHEMA, RUN_SCHEMA, Log
@@ -19,7 +20,7 @@ from kvstats.policies import gate
 from kvstats.prereg.arguments import check_arguments, check_name
 from kvstats.prereg.data import check_paths
 from kvstats.prereg.document import Document, Place, dotted, read_document
-from kvstats.prereg.expressions import Rule, check_expression, parse_rule
+from kvstats.prereg.rules import Rule, parse_rule
 from kvstats.prereg.schema import (
     Claim,
     Family,

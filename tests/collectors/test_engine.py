@@ -113,12 +113,17 @@ def test_the_captured_window_equals_eager_attention(smollm2, example):
     torch.testing.assert_close(captured, expected, atol=2e-5, rtol=1e-3)
 
 
+def fail_while_recording(model):
+    with recording(model):
+        assert model.config._attn_implementation == ATTENTION_NAME
+        raise KeyError("on purpose")
+
+
 def test_nothing_is_left_on_the_model(smollm2, example):
     before = smollm2.model.config._attn_implementation
     hooks = sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in smollm2.model.modules())
-    with pytest.raises(KeyError, match="on purpose"), recording(smollm2.model):
-        assert smollm2.model.config._attn_implementation == ATTENTION_NAME
-        raise KeyError("on purpose")
+    with pytest.raises(KeyError, match="on purpose"):
+        fail_while_recording(smollm2.model)
     assert smollm2.model.config._attn_implementation == before
     assert sum(len(m._forward_hooks) + len(m._forward_pre_hooks) for m in smollm2.model.modules()) == hooks
     smollm2.model.set_attn_implementation(ATTENTION_NAME)

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 LAYERS = [
     "errors",
     "log",
+    "expressions",
     "selection",
     "tables",
     "policies",

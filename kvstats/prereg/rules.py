@@ -1,92 +1,18 @@
-"""SQL expressions of registrations, checked before any data is read."""
+"""Rules of registrations: conditions on the rows of a result, checked before any data is read."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
+from kvstats.expressions import check_expression
 
-__all__ = ["Rule", "check_expression", "parse_rule"]
-
-MAX_LENGTH = 2000
-"""Characters of an expression; parsers recurse, and very long ones overflow the stack."""
-
-# Quoted pieces. Letters before a quote (E'', R'') change what ends the text, so they are refused below.
-QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
-WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
-
-SUBQUERY_WORDS = ("select", "from", "values", "table", "with")
-CLOCK_WORDS = ("now", "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
+__all__ = ["Rule", "parse_rule"]
 
 VALUE = "__value__"
-
-
-def check_expression(place: str, field: str, text: str) -> pl.Expr:
-    """Parse an SQL expression that can read nothing but the columns of its frame.
-
-    Parameters
-    ----------
-    place, field : str
-        Where it stands, for messages: ``{file}:{line}`` and the name of the field.
-    text : str
-        The expression.
-
-    Returns
-    -------
-    polars.Expr
-
-    Raises
-    ------
-    InputError
-        When it is no expression; when it has a subquery (whose table functions open files while it is
-        being parsed), a comment, a name for its value, several values, or asks the clock.
-
-    Examples
-    --------
-    >>> check_expression("a.yaml:3", "where", "budget < 1 AND task = 'qa'").meta.root_names()
-    ['budget', 'task']
-    >>> check_expression("a.yaml:3", "where", "EXISTS (SELECT 1)")
-    Traceback (most recent call last):
-    ...
-    kvstats.errors.InputError: a.yaml:3: where='EXISTS (SELECT 1)' has a subquery ('select'); use only columns
-    """
-
-    def refuse(fault: str, remedy: str) -> InputError:
-        return InputError.argument(place, field, text, fault, remedy)
-
-    if len(text) > MAX_LENGTH:
-        raise InputError(
-            f"{place}: {field} has {len(text):,} characters; an expression has at most {MAX_LENGTH:,}"
-        )
-    if found := re.search(r"[\\$`;#{}]|--|/\*|[A-Za-z0-9_&]'", QUOTED.sub(lambda m: bare(m.group()), text)):
-        raise refuse(f"has {found.group()!r}", "write one expression of columns, numbers and 'text'")
-    words = [word.lower() for word in WORD.findall(QUOTED.sub(" ", text))]
-    for word in words:
-        if word in SUBQUERY_WORDS:
-            raise refuse(f"has a subquery ({word!r})", "use only columns")
-        if word in CLOCK_WORDS:
-            raise refuse(f"asks the clock ({word!r})", "a rule must mean the same at any time")
-    try:
-        expression = pl.sql_expr(text)
-    except pl.exceptions.PolarsError as error:
-        raise refuse(
-            f"is no SQL expression ({str(error).partition(chr(10))[0]})",
-            "write a condition such as \"low > 0 AND task = 'qa'\"",
-        ) from error
-    if expression.meta.has_multiple_outputs():
-        raise refuse("has several values", "write one condition")
-    if not expression.meta.undo_aliases().meta.eq(expression):
-        raise refuse("ends with a word too many", "check the operators; a name for the value is not wanted")
-    return expression
-
-
-def bare(quoted: str) -> str:
-    """Return a quoted piece with its content blanked, save backslashes, which can move its end."""
-    return quoted[0] + ("\\" if "\\" in quoted else " ") + quoted[-1]
 
 
 @dataclass(frozen=True)
