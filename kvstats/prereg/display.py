@@ -61,14 +61,19 @@ def row_figures(row: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
 
 
 def claim_table(
-    title: str, integrity: Iterable[str], guards: Iterable[GuardOutcome], claims: Iterable[ClaimOutcome]
+    title: str,
+    deviations: Iterable[Mapping[str, str]],
+    integrity: Iterable[str],
+    guards: Iterable[GuardOutcome],
+    claims: Iterable[ClaimOutcome],
 ) -> str:
-    """Return the report as HTML: faults first, then a table of claims."""
+    """Return the report as HTML: deviations and faults first, then a table of claims."""
     faults = [f"integrity: {text}" for text in integrity]
     faults += [f"guard {guard.id} fails: {guard.reason}" for guard in guards if guard.holds is False]
     head = "".join(f"<th>{escape(name)}</th>" for name in ("verdict", "claim", *FIGURES))
     body = "\n".join(line for claim in claims for line in claim_lines(claim))
     notes = "".join(f"<p><strong>{escape(text)}</strong></p>\n" for text in faults)
+    notes += "".join(f"<p>deviation, {d['at']}: {escape(d['text'].strip())}</p>\n" for d in deviations)
     table = f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
     return f"<p>{escape(title)}</p>\n{notes}{table}"
 

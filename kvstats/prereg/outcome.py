@@ -115,6 +115,8 @@ class Report:
         Name of the study.
     description, exclusions, stopping_rule : str or None
         As registered.
+    deviations : tuple of dict
+        What was added to the registration after its time, each with ``at`` and ``text``.
     registration : RegistrationFacts
         Which registration it was.
     design : dict
@@ -137,6 +139,7 @@ class Report:
     description: str | None
     exclusions: str | None
     stopping_rule: str | None
+    deviations: tuple[dict[str, str], ...]
     registration: RegistrationFacts
     design: dict[str, Any]
     policies: tuple[dict[str, Any], ...]
@@ -209,7 +212,7 @@ class Report:
         return f"Report: {self.study}; {len(self.claims)} {noun}: {verdicts}; {state}, {anchor}"
 
     def _repr_html_(self) -> str:
-        return claim_table(repr(self), self.integrity, self.guards, self.claims)
+        return claim_table(repr(self), self.deviations, self.integrity, self.guards, self.claims)
 
 
 def plain(value: Any) -> Any:

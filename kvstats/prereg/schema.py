@@ -18,6 +18,7 @@ __all__ = [
     "Claim",
     "Data",
     "DesignBlock",
+    "Deviation",
     "Expected",
     "Family",
     "Guard",
@@ -118,6 +119,13 @@ class Family(Strict, frozen=True):
     claims: list[Identifier] = []
 
 
+class Deviation(Strict, frozen=True):
+    """What became known or was done otherwise after the registration, and when it was written down."""
+
+    at: Annotated[datetime, Meta(tz=True)]
+    text: Text
+
+
 class Registration(Strict, frozen=True):
     """A plan of analysis, written before the data."""
 
@@ -129,6 +137,7 @@ class Registration(Strict, frozen=True):
     description: Text | None = None
     exclusions: Text | None = None
     stopping_rule: Text | None = None
+    deviations: list[Deviation] = []
     design: DesignBlock = DesignBlock()
     policies: list[PolicyStep] = []
     guards: list[Guard] = []

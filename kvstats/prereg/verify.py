@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC
+from datetime import UTC, datetime
 
 from kvstats.errors import InputError, nearest_name
 from kvstats.prereg.data import DataCounts, read_evidence
@@ -198,10 +198,11 @@ def build_report(
         description=registration.description,
         exclusions=registration.exclusions,
         stopping_rule=registration.stopping_rule,
+        deviations=tuple({"at": in_utc(d.at), "text": d.text} for d in registration.deviations),
         registration=RegistrationFacts(
             file=plan.document.path.name,
             sha256=plan.document.sha256,
-            registered_at=registration.registered_at.astimezone(UTC).isoformat().replace("+00:00", "Z"),
+            registered_at=in_utc(registration.registered_at),
             anchored=anchored,
         ),
         design=asdict(plan.design),
@@ -220,3 +221,7 @@ def build_report(
         guards=guards,
         claims=claims,
     )
+
+
+def in_utc(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -91,6 +91,8 @@ def heading(report: Report) -> Iterable[RenderableType]:
     for name, text in (("exclusions", report.exclusions), ("stopping rule", report.stopping_rule)):
         if text is not None:
             yield Text(f"{name:<13} {text.strip()}")
+    for deviation in report.deviations:
+        yield Text(f"deviation     {deviation['at']}: {deviation['text'].strip()}", "yellow")
     for finding in report.integrity:
         yield Text(f"integrity     {finding}", "bold red")
     for guard in report.guards:

@@ -25,6 +25,8 @@ data:
   expected: {runs: 1234, inputs: 240, replays: 0}
 exclusions: None.
 stopping_rule: All inputs.
+deviations:
+  - {at: 2026-11-02T10:00:00Z, text: One input was run twice.}
 design: {cluster: [suite], weight: w, level: 0.9, interval: linear, n_resamples: 500, seed: 3}
 policies:
   - policy: gate
@@ -64,6 +66,9 @@ def test_every_field_is_read(register):
     assert registration.description == "What it is about.\n"
     assert registration.data.sha256 == {"logs/a.jsonl.gz": "a" * 64}
     assert (registration.data.expected.runs, registration.data.expected.replays) == (1234, 0)
+    (deviation,) = registration.deviations
+    assert deviation.at == datetime(2026, 11, 2, 10, tzinfo=UTC)
+    assert deviation.text == "One input was run twice."
     assert registration.design.cluster == ["suite"]
     assert registration.policies[0].arguments == {"tau": 0.07, "base": "evict"}
     assert registration.guards[0].holds == "estimate = 0"
