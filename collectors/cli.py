@@ -23,7 +23,26 @@ from kvstats.errors import InputError
 
 __all__ = ["main"]
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+EXIT_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+EXIT_CODES = """\b
+Exit codes:
+  0    the log is complete
+  2    wrong usage, or a plan or log that cannot be used
+  130  interrupted; the same command continues
+"""
+
+app = typer.Typer(
+    name="collect",
+    help="Record what a language model does with its full and with compressed key-value caches.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 
 @app.callback()
@@ -31,7 +50,7 @@ def collect() -> None:
     """Record what a language model does with its full and with compressed key-value caches."""
 
 
-@app.command()
+@app.command(epilog=EXIT_CODES)
 def run(
     study: Annotated[Path, typer.Argument(help="The plan, a YAML file.")],
     out: Annotated[
@@ -42,8 +61,7 @@ def run(
     """Run a plan and append its records to a log.
 
     A log that is there already is continued: finished inputs are not run again, and what a kill left
-    unfinished at its end is removed first. Exit code 0: the log is complete. 2: the plan or the log cannot
-    be used. 130: interrupted; run the same command again to continue.
+    unfinished at its end is removed first.
     """
     path = out or study.with_suffix(".jsonl")
     columns = (
@@ -66,7 +84,11 @@ def run(
             if not console.is_terminal:
                 typer.echo(f"{plan.suite}: {done} of {total} inputs", err=True)
 
-        added = run_plan(plan, path, workers=workers, progress=show)
+        try:
+            added = run_plan(plan, path, workers=workers, progress=show)
+        except KeyboardInterrupt:
+            typer.echo("interrupted; run the same command again to continue", err=True)
+            raise typer.Exit(EXIT_INTERRUPTED) from None
     typer.echo(f"{path}: {added} inputs added")
 
 
@@ -75,8 +97,5 @@ def main() -> None:
     try:
         app()
     except InputError as error:
-        typer.echo(str(error), err=True)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo("interrupted; run the same command again to continue", err=True)
-        sys.exit(130)
+        typer.echo(f"collect: {error}", err=True)
+        sys.exit(EXIT_INPUT)

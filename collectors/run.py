@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from multiprocessing import get_context, parent_process
@@ -155,10 +157,26 @@ def work(unit: Unit) -> Block:
 def compute(plan: StudyPlan, units: list[Unit], workers: int) -> Iterator[Block]:
     """Yield the records of each unit, in the order of the units."""
     with ProcessPoolExecutor(workers, get_context("spawn"), begin_worker, (plan,)) as pool:
+        with interrupts_blocked():
+            blocks = pool.map(work, units)
         try:
-            yield from pool.map(work, units)
+            yield from blocks
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def interrupts_blocked() -> Iterator[None]:
+    """Block Ctrl-C, which reaches a whole group of processes, in the workers that are started inside.
+
+    The parent alone decides what becomes of an interrupt. A new process inherits the blocked signals, from
+    its first instruction on.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def run_plan(

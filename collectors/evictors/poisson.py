@@ -12,7 +12,7 @@ from torch import Tensor
 from collectors.evictors.selection import Protected, Selection
 from collectors.evictors.snapkv import window_score
 from kvstats.errors import InputError
-from kvstats.statistics.survey import proportional_inclusion
+from kvstats.statistics.allocation import proportional_inclusion
 
 __all__ = ["Poisson"]
 
@@ -25,7 +25,7 @@ class Poisson(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
     scope, pool
         As in `SnapKV`.
     allocation : {"iterated", "one_pass"}
-        How the probabilities are clipped to 1, see `kvstats.statistics.survey.proportional_inclusion`.
+        How the probabilities are clipped to 1, see `kvstats.statistics.allocation.proportional_inclusion`.
     floor : float
         Smallest probability.
 

@@ -137,6 +137,22 @@ def test_a_killed_collection_resumes_to_the_same_log(unbroken, tmp_path):
     assert without_times(log) == without_times(unbroken)
 
 
+def test_an_interrupt_ends_all_processes_with_their_exit_code(tmp_path):
+    log = tmp_path / "log.jsonl"
+    process = collect(write_plan(tmp_path), log)
+    deadline = time.monotonic() + 200
+    while not log.exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=100)
+    assert process.returncode == 130
+    assert err.endswith("interrupted; run the same command again to continue\n")
+    assert "Traceback" not in err
+    assert group_is_gone(process.pid)
+
+
 def test_a_log_of_another_plan_is_refused(unbroken, tmp_path):
     plan = write_plan(tmp_path, PLAN.replace("seed: 5", "seed: 6"))
     before = unbroken.read_bytes()
