@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvstats.errors import InputError
-from kvstats.statistics.survey import proportional_inclusion
+from kvstats.statistics.allocation import proportional_inclusion
 
 
 def by_bisection(score: np.ndarray, expected_size: float, floor: float) -> np.ndarray:
