@@ -233,8 +233,8 @@ def recovery_rate(
     by : str or sequence of str, optional
         Columns to estimate within; an input counts in each part that it has runs in.
     design : Design
-        How to judge it; ``auto`` takes a Korn-Graubard interval. Cluster and weight columns must have one
-        value for each input.
+        How to judge it; ``auto`` takes a Korn-Graubard interval. Cluster, strata and weight columns must
+        have one value for each input.
 
     Returns
     -------
@@ -244,8 +244,8 @@ def recovery_rate(
     Raises
     ------
     InputError
-        When a run has no twin, a score is null, a cluster or weight column differs between runs of one
-        input, or a name is not known.
+        When a run has no twin, a score is null, a cluster, strata or weight column differs between runs of
+        one input, or a name is not known.
 
     References
     ----------
@@ -266,7 +266,7 @@ def recovery_rate(
     function = "recovery_rate"
     pairs = select(pairs_of(function, log, arm, baseline, where), "budget < 1 OR budget IS NULL", function)
     unit = list(dict.fromkeys([*INPUT_KEY, *by_columns(function, by, pairs)]))
-    designed = [*design.cluster, design.weight]
+    designed = [*design.cluster, *design.stratum, design.weight]
     carried = [name for name in pairs.columns if name in designed and name not in unit]
     inputs = pairs.group_by(unit, maintain_order=True).agg(
         pl.col("help").any().alias("recovered"),

@@ -1,9 +1,11 @@
 """Inference: intervals and tests for statistics of clustered, weighted samples."""
 
 from kvstats.inference.design import DEFAULT_DESIGN, INTERVALS, Design
-from kvstats.inference.multiplicity import adjust
+from kvstats.inference.mcnemar import mcnemar_test
+from kvstats.inference.multiplicity import adjust, adjust_e_values
 from kvstats.inference.result import RESULT_SCHEMA, Result, infer
 from kvstats.inference.sample import Sample, samples_by
+from kvstats.inference.sign_flip import sign_flip_test
 
 __all__ = [
     "DEFAULT_DESIGN",
@@ -13,6 +15,9 @@ __all__ = [
     "Result",
     "Sample",
     "adjust",
+    "adjust_e_values",
     "infer",
+    "mcnemar_test",
     "samples_by",
+    "sign_flip_test",
 ]

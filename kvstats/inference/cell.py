@@ -7,21 +7,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from kvstats.errors import InputError
-from kvstats.inference.bootstrap import MAX_UNDEFINED, bootstrap, percentile_interval
-from kvstats.inference.design import Design
+from kvstats.inference.bootstrap_interval import BootstrapDistribution, bootstrap_distribution
+from kvstats.inference.design import BOOTSTRAPS, RATE_INTERVALS, Design
 from kvstats.inference.intervals import (
+    clopper_pearson_interval,
     clustered_wilson_interval,
     korn_graubard_interval,
     student_quantile,
 )
+from kvstats.inference.jackknife import jackknife_error
 from kvstats.inference.linear import linear_error
-from kvstats.inference.sample import Sample
+from kvstats.inference.sample import Kind, Sample
 from kvstats.statistics.difference import parts
 
 __all__ = ["ROUNDING", "Cell", "infer_cell", "method_of"]
 
-RANGES = {"rate": (0.0, 1.0), "auc": (0.0, 1.0), "correlation": (-1.0, 1.0)}
-"""Bounds of what is estimated, where it has any; a t interval is cut off there."""
+RATES = ("rate", "discordant")
+"""Kinds of samples whose values are all 0 or 1."""
+
+RANGES = dict.fromkeys((*RATES, "auc"), (0.0, 1.0)) | {"correlation": (-1.0, 1.0)}
+"""Bounds of what is estimated, where it has any; an interval is cut off there."""
+
+UNBOUNDED = (-np.inf, np.inf)
 
 ROUNDING = 1e-12
 """Standard errors below this share of the estimate are 0 up to rounding."""
@@ -57,13 +64,18 @@ def infer_cell(label: str, sample: Sample, design: Design) -> Cell:
     -------
     Cell
         `status` is ``ok``, or the reason why something is undefined: ``no rows``, ``one class``,
-        ``undefined`` (no estimate); ``one cluster``, ``zero variance``, ``no discordant pairs``,
-        ``undefined in bootstrap`` (an estimate without interval).
+        ``undefined`` (no estimate); ``one cluster``, ``one cluster in a stratum``, ``zero variance``,
+        ``undefined without a cluster`` (jackknife), ``undefined in bootstrap``, ``too few resamples`` (an
+        estimate without interval); ``no discordant pairs`` (an estimate of 0, or none for a share of them).
+
+        A rate without events has no standard error. A bootstrap has none of its own degrees of freedom,
+        and its standard error is the spread of the replicates; for ``studentized`` the linearised one.
 
     Raises
     ------
     InputError
-        When the design asks for an interval for rates and the statistic is none.
+        When the design asks for an interval for rates and the statistic is none, or for a Clopper-Pearson
+        interval and rows share clusters, weigh differently or lie in strata.
     """
     n, clusters = sample.statistic.n, len(sample.clusters)
     method = method_of(label, sample, design)
@@ -73,33 +85,37 @@ def infer_cell(label: str, sample: Sample, design: Design) -> Cell:
         return Cell(estimate=estimate, n=n, clusters=clusters, status=status, **rest)
 
     if any(part.n == 0 for part in parts(sample.statistic)):
-        return cell("no rows")
+        return cell("no discordant pairs" if sample.kind == "discordant" else "no rows")
     estimate = sample.statistic.value(sample.weights)
     if np.isnan(estimate):
         return cell("one class" if sample.kind == "auc" else "undefined")
     se, df = linear_error(sample)
     if np.isnan(se):
-        return cell("one cluster", estimate)
-    if method in ("korn_graubard", "wilson"):
-        interval = korn_graubard_interval if method == "korn_graubard" else clustered_wilson_interval
-        low, high = interval(estimate, se, n, clusters, df, design.level)
+        alone = sample.strata is not None and clusters > 1
+        return cell("one cluster in a stratum" if alone else "one cluster", estimate)
+    if method in RATE_INTERVALS:
+        lower, upper = rate_interval(method, estimate, se, n, clusters, df, design.level)
         constant = estimate in (0.0, 1.0)
-        return cell("ok", estimate, low=float(low), high=float(high), se=None if constant else se, df=df)
+        return cell("ok", estimate, low=lower, high=upper, se=None if constant else se, df=df)
     if se <= ROUNDING * magnitude(sample):
         discordant = estimate or sample.statistic.influence(sample.weights).any()
         identical = sample.kind == "paired" and not discordant
         return cell("no discordant pairs" if identical else "zero variance", estimate)
-    if method == "percentile":
-        replicates = bootstrap(label, sample, design.n_resamples, design.seed)
-        defined = replicates[~np.isnan(replicates)]
-        if defined.size < (1 - MAX_UNDEFINED) * replicates.size:
+    if method in BOOTSTRAPS:
+        distribution = bootstrap_distribution(label, sample, design, method)
+        if distribution is None:
             return cell("undefined in bootstrap", estimate)
-        lower, upper = percentile_interval(defined, design.level)
-        if lower == upper:
-            return cell("zero variance", estimate)
-        return cell("ok", estimate, low=lower, high=upper, se=float(defined.std(ddof=1)))
+        status, lower, upper = bootstrap_bounds(distribution, sample.kind, design.level)
+        if status != "ok":
+            return cell(status, estimate)
+        error = se if method == "studentized" else distribution.spread
+        return cell("ok", estimate, low=lower, high=upper, se=error)
+    if method == "jackknife":
+        se, df = jackknife_error(sample)
+        if np.isnan(se):
+            return cell("undefined without a cluster", estimate)
+    least, most = RANGES.get(sample.kind, UNBOUNDED)
     half = float(student_quantile((1 - design.level) / 2, df)) * se
-    least, most = RANGES.get(sample.kind, (-np.inf, np.inf))
     return cell(
         "ok",
         estimate,
@@ -112,9 +128,10 @@ def infer_cell(label: str, sample: Sample, design: Design) -> Cell:
 
 def method_of(label: str, sample: Sample, design: Design) -> str:
     """Return the kind of interval for a sample: intervals for rates give way to `linear` in contrasts."""
+    rate = sample.kind in RATES
     if design.interval == "auto":
-        return "korn_graubard" if sample.kind == "rate" else "linear"
-    if design.interval in ("korn_graubard", "wilson") and sample.kind != "rate":
+        return "korn_graubard" if rate else "linear"
+    if design.interval in RATE_INTERVALS and not rate:
         if sample.kind == "difference":
             return "linear"
         raise InputError.argument(
@@ -124,7 +141,55 @@ def method_of(label: str, sample: Sample, design: Design) -> str:
             "is for rates, whose values are all 0 or 1",
             "use 'linear', 'percentile' or 'auto'",
         )
+    if design.interval == "clopper_pearson":
+        require_independent_rows(label, sample)
     return design.interval
+
+
+def require_independent_rows(label: str, sample: Sample) -> None:
+    """Raise `InputError` where rows are no independent trials of equal weight."""
+    n, clusters = sample.statistic.n, len(sample.clusters)
+    if clusters < n:
+        fault = f"ignores clusters, and {n} rows are in {clusters}"
+    elif sample.strata is not None:
+        fault = "ignores strata"
+    elif n and np.ptp(sample.weights) > 0:
+        fault = "ignores weights, and they differ"
+    else:
+        return
+    raise InputError.argument(label, "design.interval", "clopper_pearson", fault, "use 'korn_graubard'")
+
+
+def rate_interval(
+    method: str, p: float, se: float, n: int, clusters: int, df: float, level: float
+) -> tuple[float, float]:
+    """Return the bounds of an interval for a rate."""
+    if method == "clopper_pearson":
+        low, high = clopper_pearson_interval(p, n, level)
+    else:
+        interval = korn_graubard_interval if method == "korn_graubard" else clustered_wilson_interval
+        low, high = interval(p, se, n, clusters, df, level)
+    return float(low), float(high)
+
+
+def bootstrap_bounds(
+    distribution: BootstrapDistribution, kind: Kind, level: float
+) -> tuple[str, float, float]:
+    """Return the status of a bootstrap interval, and its bounds, cut off at the range of what is estimated.
+
+    Where ``bca`` asks for a level beyond all resamples there is no bound, unless the last of them is the end
+    of the range.
+    """
+    undefined = (float("nan"), float("nan"))
+    low, high = distribution.interval(level)
+    least, most = RANGES.get(kind, UNBOUNDED)
+    first, last = distribution.values[[0, -1]]
+    if first == low == -np.inf or last == high == np.inf:
+        return "undefined in bootstrap", *undefined
+    if (low == -np.inf and first > least) or (high == np.inf and last < most):
+        return "too few resamples", *undefined
+    low, high = max(low, least), min(high, most)
+    return ("zero variance", *undefined) if low == high else ("ok", low, high)
 
 
 def magnitude(sample: Sample) -> float:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.inference.sample import Sample
+from kvstats.inference.sample import Label, Sample
 from kvstats.statistics.difference import Difference
 from kvstats.statistics.ratios import Mean
 
@@ -46,7 +46,8 @@ def contrast_samples(
     Raises
     ------
     InputError
-        When a column is not among the by-columns, or a value not among its values.
+        When a column is not among the by-columns, a value not among its values, or a cluster lies in
+        different strata on the two sides.
     """
     check_sides(samples, by, columns)
     contrasted = [by.index(name) for name in columns]
@@ -102,6 +103,7 @@ def difference_sample(key: tuple[Any, ...], first: Sample, second: Sample) -> Sa
         np.array([position[label] for label in side.clusters], dtype=np.int64)[side.codes]
         for side in (first, second)
     ]
+    strata = joint_strata(first, second)
     return Sample(
         key=key,
         statistic=Difference(first.statistic, second.statistic),
@@ -109,4 +111,24 @@ def difference_sample(key: tuple[Any, ...], first: Sample, second: Sample) -> Sa
         codes=np.concatenate(codes),
         clusters=tuple(union),
         kind="difference",
+        strata=None if strata is None else tuple(strata[label] for label in union),
     )
+
+
+def joint_strata(first: Sample, second: Sample) -> dict[Label, Label] | None:
+    """Return the stratum of each cluster of two samples, None without strata."""
+    sides = [
+        dict(zip(side.clusters, side.strata, strict=True))
+        for side in (first, second)
+        if side.strata is not None
+    ]
+    if not sides:
+        return None
+    for label, stratum in sides[0].items():
+        if sides[-1].get(label, stratum) != stratum:
+            raise InputError(
+                f"Result.contrast: design.strata puts the cluster {label} into the stratum {stratum} on the "
+                f"first side and {sides[-1][label]} on the second; name columns that do not differ between "
+                "the sides"
+            )
+    return sides[0] | sides[-1]

@@ -1,4 +1,4 @@
-"""P-values adjusted for a family of tests."""
+"""P-values and e-values adjusted for a family of tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from kvstats.errors import InputError, nearest_name
 from kvstats.statistics.statistic import FloatArray
 
-__all__ = ["METHODS", "adjust"]
+__all__ = ["METHODS", "adjust", "adjust_e_values"]
 
 METHODS = ("bh", "by", "holm", "bonferroni", "none")
 """Names of the adjustments."""
@@ -75,3 +75,49 @@ def adjust(p_values: Sequence[float | None], method: str = "bh") -> FloatArray:
     adjusted = np.empty(family.size)
     adjusted[order] = np.minimum(stepped, 1.0)
     return adjusted
+
+
+def adjust_e_values(e_values: Sequence[float | None]) -> FloatArray:
+    r"""Return the smallest level at which the e-BH procedure rejects each hypothesis of a family.
+
+    With the e-values in descending order, :math:`e_{(1)} \ge e_{(2)} \ge \dots`, e-BH at level
+    :math:`\alpha` rejects the k largest, for the greatest k with :math:`k\, e_{(k)} \ge m / \alpha`. The
+    false discovery rate is then at most :math:`\alpha` under any dependence between the e-values [1]_.
+
+    Parameters
+    ----------
+    e_values : sequence of float or None, length m
+        E-values, at least 0; infinite ones are allowed. An undefined one (None) counts as 0 and stays in
+        the family.
+
+    Returns
+    -------
+    array of float, shape [m]
+        Levels in [0, 1], in the given order, to be read as adjusted p-values: those of Benjamini-Hochberg
+        for p-values of min(1, 1 / e). Empty for an empty family.
+
+    Raises
+    ------
+    InputError
+        When an e-value is negative or NaN.
+
+    References
+    ----------
+    .. [1] Wang and Ramdas, Journal of the Royal Statistical Society B 84, 2022, theorem 2.
+
+    Examples
+    --------
+    >>> adjust_e_values([100.0, 20.0, None, 1.0]).tolist()
+    [0.04, 0.1, 1.0, 1.0]
+    """
+    family = np.array([0.0 if e is None else e for e in e_values], dtype=np.float64)
+    outside = family[~(family >= 0)]
+    if outside.size:
+        raise InputError.argument(
+            "adjust_e_values",
+            "e_values",
+            float(outside[0]),
+            "is no e-value",
+            "pass numbers of at least 0, or None",
+        )
+    return adjust((1 / np.maximum(family, 1.0)).tolist(), "bh")

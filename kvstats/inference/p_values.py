@@ -8,10 +8,11 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from kvstats.inference.bootstrap import bootstrap
+from kvstats.inference.bootstrap_interval import bootstrap_distribution
 from kvstats.inference.cell import ROUNDING, Cell, method_of
-from kvstats.inference.design import Design
+from kvstats.inference.design import BOOTSTRAPS, Design
 from kvstats.inference.intervals import effective_size, student_ratio, wilson_size
+from kvstats.inference.jackknife import jackknife_error
 from kvstats.inference.linear import linear_error
 from kvstats.inference.sample import Sample
 
@@ -33,23 +34,24 @@ def cell_p_value(
     """Return the p-value that inverts the interval of a cell.
 
     The two-sided p-value is twice the smaller one-sided one, at most 1: the level at which an end of the
-    interval reaches the null value. Where the sample has no variance it is 1 if the estimate equals the
+    interval reaches the null value. A share of discordant pairs of which there are none has the p-value 1.
+    Where the sample has no variance it is 1 if the estimate equals the
     null value, as for two identical series, and else undefined.
     """
     if cell.estimate is None:
-        return None
+        return 1.0 if cell.status == "no discordant pairs" else None
     if cell.status in ("zero variance", "no discordant pairs"):
         return 1.0 if np.isclose(cell.estimate, null, rtol=0, atol=ROUNDING) else None
     if cell.status != "ok":
         return None
     method = method_of(label, sample, design)
-    if method == "percentile":
-        replicates = bootstrap(label, sample, design.n_resamples, design.seed)
-        defined = replicates[~np.isnan(replicates)]
-        greater = (float(np.sum(defined <= null)) + 1) / (defined.size + 1)
-        less = (float(np.sum(defined >= null)) + 1) / (defined.size + 1)
-    elif method == "linear":
-        se, df = linear_error(sample)
+    if method in BOOTSTRAPS:
+        distribution = bootstrap_distribution(label, sample, design, method)
+        if distribution is None:
+            return None
+        greater, less = distribution.p_greater(null), distribution.p_less(null)
+    elif method in ("linear", "jackknife"):
+        se, df = (linear_error if method == "linear" else jackknife_error)(sample)
         score = (cell.estimate - null) / se
         greater, less = float(special.stdtr(df, -score)), float(special.stdtr(df, score))
     else:
@@ -61,6 +63,8 @@ def rate_p_values(method: str, p: float, sample: Sample, null: float) -> tuple[f
     """Return both one-sided p-values of a rate p, "greater" first."""
     n, clusters = sample.statistic.n, len(sample.clusters)
     se, df = linear_error(sample)
+    if method == "clopper_pearson":
+        return clopper_pearson_tail(p, null, n), clopper_pearson_tail(1 - p, 1 - null, n)
     if method == "wilson":
         size, tail = float(wilson_size(p, se, n, clusters)), wilson_tail
     else:

@@ -114,10 +114,11 @@ class Result:
         Returns
         -------
         polars.DataFrame
-            The by-columns and ``p_value``: of the t test, of Korn-Graubard's or Wilson's interval, or
-            (b + 1) / (m + 1) for a bootstrap of m replicates, b of them beyond the null value. A two-sided
-            one is twice the smaller one-sided one, at most 1. Null where there is no interval; 1 for
-            identical series.
+            The by-columns and ``p_value``: of the t test, of the interval for a rate, or (b + 1) / (m + 1)
+            for a bootstrap of m replicates, b of them beyond the null value (for ``basic`` and
+            ``studentized`` after the reflection that makes their bounds; ``bca`` takes that share back
+            through its correction of levels). A two-sided one is twice the smaller one-sided one, at most 1.
+            Null where there is no interval; 1 for identical series.
 
         Raises
         ------

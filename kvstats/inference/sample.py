@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -15,8 +16,9 @@ from kvstats.statistics.statistic import FloatArray, IntArray, Statistic
 
 __all__ = ["Kind", "Label", "Sample", "samples_by"]
 
-Kind = Literal["rate", "mean", "paired", "auc", "correlation", "difference"]
-"""What is estimated: a share, a mean, a mean paired difference, an area, a correlation, a contrast."""
+Kind = Literal["rate", "discordant", "mean", "paired", "auc", "correlation", "difference"]
+"""What is estimated: a share, a share of discordant pairs, a mean, a mean paired difference, an area, a
+correlation, a contrast."""
 
 Label = tuple[str | None, ...]
 """Name of a cluster: the text of its cluster columns."""
@@ -40,6 +42,8 @@ class Sample:
         Names of the clusters, sorted.
     kind : str
         What is estimated; see `Kind`.
+    strata : tuple of tuples of str, optional
+        Name of the stratum of each cluster, in the order of `clusters`; None without strata.
     """
 
     key: tuple[Any, ...]
@@ -48,6 +52,16 @@ class Sample:
     codes: IntArray
     clusters: tuple[Label, ...]
     kind: Kind
+    strata: tuple[Label, ...] | None = None
+
+    @cached_property
+    def stratum_codes(self) -> IntArray:
+        """Stratum of each cluster, numbered from 0, shape [number of clusters]."""
+        if self.strata is None:
+            return np.zeros(len(self.clusters), dtype=np.int64)
+        position: dict[Label, int] = {}
+        codes = [position.setdefault(label, len(position)) for label in self.strata]
+        return np.array(codes, dtype=np.int64)
 
 
 def samples_by(
@@ -80,7 +94,8 @@ def samples_by(
     Raises
     ------
     InputError
-        When a column is missing, or a weight is null, not finite or negative.
+        When a column is missing, a weight is null, not finite or negative, or a cluster has rows in two
+        strata.
 
     Examples
     --------
@@ -92,7 +107,11 @@ def samples_by(
     >>> [(sample.key, sample.clusters, sample.codes.tolist()) for sample in samples]
     [(('a',), (('1',), ('2',)), [1, 0]), (('b',), (('1',),), [0])]
     """
-    for argument, names in (("by", by), ("design.cluster", design.cluster)):
+    for argument, names in (
+        ("by", by),
+        ("design.cluster", design.cluster),
+        ("design.strata", design.stratum),
+    ):
         for name in names:
             if name not in frame.columns:
                 raise InputError.argument(
@@ -105,12 +124,13 @@ def samples_by(
     weighted = frame.with_columns(weight_column(function, frame, design.weight).alias(WEIGHT))
     weighted = weighted.filter(pl.col(WEIGHT) > 0)
     if not by:
-        return [one_sample((), weighted, design, build)]
+        return [one_sample(function, (), weighted, design, build)]
     groups = weighted.sort(*by, maintain_order=True).partition_by(*by, as_dict=True, maintain_order=True)
-    return [one_sample(key, part, design, build) for key, part in groups.items()]
+    return [one_sample(function, key, part, design, build) for key, part in groups.items()]
 
 
 WEIGHT = "__weight__"
+STRATUM = "__stratum__"
 
 
 def weight_column(function: str, frame: pl.DataFrame, name: str | None) -> pl.Series:
@@ -139,15 +159,15 @@ def weight_column(function: str, frame: pl.DataFrame, name: str | None) -> pl.Se
 
 
 def one_sample(
+    function: str,
     key: tuple[Any, ...],
     part: pl.DataFrame,
     design: Design,
     build: Callable[[pl.DataFrame], tuple[Statistic, Kind]],
 ) -> Sample:
     """Prepare the statistic on one part, and number its clusters in sorted order."""
-    columns = part.select(design.cluster)
-    names = columns.unique().sort(design.cluster)
-    codes = columns.join(
+    names = part.select(design.cluster).unique().sort(design.cluster)
+    codes = part.select(design.cluster).join(
         names.with_row_index("__code__"),
         on=list(design.cluster),
         how="left",
@@ -162,4 +182,31 @@ def one_sample(
         codes=codes.to_numpy().astype(np.int64),
         clusters=tuple(names.select(pl.all().cast(pl.String)).rows()),
         kind=kind,
+        strata=strata_of(function, part, names, design) if design.stratum else None,
     )
+
+
+def strata_of(function: str, part: pl.DataFrame, clusters: pl.DataFrame, design: Design) -> tuple[Label, ...]:
+    """Return the stratum of each cluster, or raise `InputError` where a cluster lies in several."""
+    strata = part.select(
+        *design.cluster, *(pl.col(name).cast(pl.String).alias(STRATUM + name) for name in design.stratum)
+    ).unique()
+    torn = strata.filter(strata.select(design.cluster).is_duplicated()).sort(pl.all())
+    if torn.height:
+        named = torn.row(0, named=True)
+        cluster = ", ".join(f"{name}={named[name]}" for name in design.cluster)
+        seen = torn.filter(
+            pl.all_horizontal(pl.col(name).eq_missing(pl.lit(named[name])) for name in design.cluster)
+        )
+        values = ", ".join("/".join(map(str, row[len(design.cluster) :])) for row in seen.rows())
+        raise InputError.argument(
+            function,
+            "design.strata",
+            design.strata,
+            f"puts the cluster ({cluster}) into several strata ({values})",
+            "name columns that have one value in each cluster",
+        )
+    ordered = clusters.join(
+        strata, on=list(design.cluster), how="left", nulls_equal=True, maintain_order="left"
+    )
+    return tuple(ordered.select(STRATUM + name for name in design.stratum).rows())

@@ -68,6 +68,7 @@ class DesignBlock(Strict, frozen=True):
     interval: Text | UnsetType = UNSET
     n_resamples: int | UnsetType = UNSET
     seed: int | UnsetType = UNSET
+    strata: Text | list[Text] | UnsetType = UNSET
 
 
 class PolicyStep(Strict, frozen=True):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from kvstats.statistics.statistic import FloatArray, IntArray, Statistic, as_weights
+from kvstats.statistics.statistic import FloatArray, IntArray, Statistic, as_weight_matrix, as_weights
 
-__all__ = ["Difference", "parts"]
+__all__ = ["Difference", "parts", "signed_parts"]
 
 
 class Difference(Statistic):
@@ -41,6 +41,11 @@ class Difference(Statistic):
         w = as_weights("Difference", weights, self.n)
         return self.first.value(w[: self.first.n]) - self.second.value(w[self.first.n :])
 
+    def values(self, weights: npt.ArrayLike) -> FloatArray:
+        """Return the differences for a matrix of weights, shape [B, n]."""
+        w = as_weight_matrix("Difference", weights, self.n)
+        return self.first.values(w[:, : self.first.n]) - self.second.values(w[:, self.first.n :])
+
     def influence(self, weights: npt.ArrayLike) -> FloatArray:
         """Return the derivative of the difference with respect to each weight, shape [n]."""
         w = as_weights("Difference", weights, self.n)
@@ -56,6 +61,22 @@ class Difference(Statistic):
         )
 
 
+def signed_parts(statistic: Statistic) -> list[tuple[float, Statistic]]:
+    """Return the statistics that differences were made of, in the order of their rows, with their signs.
+
+    Examples
+    --------
+    >>> from kvstats.statistics.ratios import Mean
+    >>> difference = Difference(Mean([1.0]), Difference(Mean([1.0, 2.0]), Mean([])))
+    >>> [(sign, part.n) for sign, part in signed_parts(difference)]
+    [(1.0, 1), (-1.0, 2), (1.0, 0)]
+    """
+    if isinstance(statistic, Difference):
+        second = [(-sign, part) for sign, part in signed_parts(statistic.second)]
+        return [*signed_parts(statistic.first), *second]
+    return [(1.0, statistic)]
+
+
 def parts(statistic: Statistic) -> list[Statistic]:
     """Return the statistics that differences were made of, in the order of their rows.
 
@@ -65,6 +86,4 @@ def parts(statistic: Statistic) -> list[Statistic]:
     >>> [part.n for part in parts(Difference(Mean([1.0]), Difference(Mean([1.0, 2.0]), Mean([]))))]
     [1, 2, 0]
     """
-    if isinstance(statistic, Difference):
-        return [*parts(statistic.first), *parts(statistic.second)]
-    return [statistic]
+    return [part for _, part in signed_parts(statistic)]

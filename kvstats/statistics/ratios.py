@@ -6,9 +6,17 @@ import numpy as np
 import numpy.typing as npt
 
 from kvstats.errors import InputError
-from kvstats.statistics.statistic import FloatArray, IntArray, Statistic, as_column, as_weights, group_sums
+from kvstats.statistics.statistic import (
+    FloatArray,
+    IntArray,
+    Statistic,
+    as_column,
+    as_weight_matrix,
+    as_weights,
+    group_sums,
+)
 
-__all__ = ["Mean", "Ratio"]
+__all__ = ["Mean", "Ratio", "quotients"]
 
 
 class Ratio(Statistic):
@@ -63,6 +71,11 @@ class Ratio(Statistic):
         total = float(w @ self.denominator)
         return float(w @ self.numerator) / total if total != 0 else float("nan")
 
+    def values(self, weights: npt.ArrayLike) -> FloatArray:
+        """Return the ratios for a matrix of weights, shape [B, n], by two matrix products."""
+        w = as_weight_matrix(type(self).__name__, weights, self.n)
+        return quotients(w @ self.numerator, w @ self.denominator)
+
     def influence(self, weights: npt.ArrayLike) -> FloatArray:
         """Return the derivative of the ratio with respect to each weight, shape [n]."""
         w = as_weights(type(self).__name__, weights, self.n)
@@ -72,15 +85,25 @@ class Ratio(Statistic):
         centred: FloatArray = self.numerator - ratio * self.denominator
         return centred / total
 
+    def cluster_sums(
+        self, codes: IntArray, weights: npt.ArrayLike, n_clusters: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the weighted sums of numerator and denominator in each cluster, both of shape [C]."""
+        w = as_weights(type(self).__name__, weights, self.n)
+        tops = group_sums(codes, w * self.numerator, n_clusters)
+        return tops, group_sums(codes, w * self.denominator, n_clusters)
+
     def cluster_values(self, counts: FloatArray, codes: IntArray, weights: npt.ArrayLike) -> FloatArray:
         """Return the ratios for resampled clusters, by cluster sums."""
-        w = as_weights(type(self).__name__, weights, self.n)
-        n_clusters = counts.shape[1]
-        tops = counts @ group_sums(codes, w * self.numerator, n_clusters)
-        bottoms = counts @ group_sums(codes, w * self.denominator, n_clusters)
-        ratios = np.full(len(counts), np.nan)
-        np.divide(tops, bottoms, out=ratios, where=bottoms != 0)
-        return ratios
+        tops, bottoms = self.cluster_sums(codes, weights, counts.shape[1])
+        return quotients(counts @ tops, counts @ bottoms)
+
+
+def quotients(tops: FloatArray, bottoms: FloatArray) -> FloatArray:
+    """Return quotients, NaN where the divisor is 0."""
+    ratios = np.full(tops.shape, np.nan)
+    np.divide(tops, bottoms, out=ratios, where=bottoms != 0)
+    return ratios
 
 
 class Mean(Ratio):

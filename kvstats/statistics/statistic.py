@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kvstats.errors import InputError
 
-__all__ = ["FloatArray", "IntArray", "Statistic", "as_column", "as_weights", "group_sums"]
+__all__ = ["FloatArray", "IntArray", "Statistic", "as_column", "as_weight_matrix", "as_weights", "group_sums"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -31,6 +31,14 @@ class Statistic(Protocol):
 
     def value(self, weights: npt.ArrayLike) -> float:
         """Return the value for row weights of shape [n]; NaN where it is undefined."""
+
+    def values(self, weights: npt.ArrayLike) -> FloatArray:
+        """Return the value for each row of a matrix of weights of shape [B, n], shape [B].
+
+        The same as `value` row by row, to 1e-12 of the largest column value; NaN where it is undefined.
+        """
+        matrix = as_weight_matrix(type(self).__name__, weights, self.n)
+        return np.array([self.value(row) for row in matrix], dtype=np.float64)
 
     def influence(self, weights: npt.ArrayLike) -> FloatArray:
         """Return the derivative of the value with respect to each weight, shape [n].
@@ -95,6 +103,30 @@ def as_weights(function: str, weights: npt.ArrayLike, n: int) -> FloatArray:
             "pass finite numbers of at least 0",
         )
     return vector
+
+
+def as_weight_matrix(function: str, weights: npt.ArrayLike, n: int) -> FloatArray:
+    """Return weights of shape [B, n] as floats, or raise `InputError` where they are no weights."""
+    matrix = np.asarray(weights, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[1] != n:
+        raise InputError.argument(
+            function,
+            "weights",
+            f"array of shape {matrix.shape}",
+            f"does not fit {n} rows",
+            "pass a matrix with one column a row of the sample",
+        )
+    faulty = np.argwhere(~((matrix >= 0) & np.isfinite(matrix)))
+    if faulty.size:
+        row, column = map(int, faulty[0])
+        raise InputError.argument(
+            function,
+            "weights",
+            float(matrix[row, column]),
+            f"is not a weight, at row {column} of vector {row}",
+            "pass finite numbers of at least 0",
+        )
+    return matrix
 
 
 def group_sums(codes: IntArray, mass: FloatArray, n_groups: int) -> FloatArray:

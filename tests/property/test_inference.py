@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvstats.inference import Design, adjust, infer, samples_by
+from kvstats.inference.design import BOOTSTRAPS
 from kvstats.inference.intervals import (
     clopper_pearson_interval,
     clustered_wilson_interval,
@@ -16,6 +17,7 @@ from kvstats.inference.intervals import (
 from kvstats.inference.multiplicity import METHODS
 from kvstats.statistics import Mean
 
+GENERAL = ("linear", "jackknife", *BOOTSTRAPS)
 FAMILIES = st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=8)
 
 
@@ -32,8 +34,8 @@ def frames(draw):
     return pl.DataFrame(rows, schema=["group", "id", "y"], orient="row").with_columns(w=pl.Series(weights))
 
 
-def estimate(frame, weight="w", by=("group",)):
-    design = Design(cluster="id", weight=weight)
+def estimate(frame, weight="w", by=("group",), **design):
+    design = Design(cluster="id", weight=weight, n_resamples=199, **design)
     samples = samples_by("f", frame, by, design, lambda part: (Mean(part["y"].to_numpy()), "mean"))
     return infer("f", samples, design, {name: frame.schema[name] for name in by}, 0.0)
 
@@ -48,6 +50,41 @@ def same(one, other, columns=("estimate", "low", "high", "se", "df", "clusters")
 @given(frames(), st.integers(0, 99))
 def test_the_order_of_rows_does_not_matter(frame, seed):
     same(estimate(frame), estimate(frame.sample(fraction=1, shuffle=True, seed=seed)))
+
+
+@pytest.mark.parametrize("interval", GENERAL)
+@given(frames(), st.integers(0, 99))
+def test_no_interval_depends_on_the_order_of_rows(interval, frame, seed):
+    shuffled = frame.sample(fraction=1, shuffle=True, seed=seed)
+    same(estimate(frame, interval=interval), estimate(shuffled, interval=interval))
+
+
+@pytest.mark.parametrize("interval", ["linear", "jackknife"])
+@given(frames(), st.permutations(range(6)))
+def test_the_names_of_clusters_do_not_matter(interval, frame, names):
+    renamed = frame.with_columns(pl.col("id").replace_strict(dict(enumerate(names))))
+    same(estimate(frame, interval=interval), estimate(renamed, interval=interval))
+
+
+@pytest.mark.parametrize("interval", BOOTSTRAPS)
+@given(frames())
+def test_the_names_of_clusters_do_not_matter_to_a_bootstrap_where_their_order_stays(interval, frame):
+    renamed = frame.with_columns(pl.col("id") * 10 + 3)
+    same(estimate(frame, interval=interval), estimate(renamed, interval=interval))
+
+
+@pytest.mark.parametrize("interval", GENERAL)
+@given(frames(), st.floats(0.01, 100))
+def test_no_interval_depends_on_the_scale_of_the_weights(interval, frame, scale):
+    rescaled = frame.with_columns(w=pl.col("w") * scale)
+    same(estimate(frame, interval=interval), estimate(rescaled, interval=interval))
+
+
+@pytest.mark.parametrize("interval", GENERAL)
+@given(frames())
+def test_one_stratum_is_none(interval, frame):
+    whole = frame.with_columns(site=pl.lit("a"))
+    same(estimate(whole, interval=interval), estimate(whole, interval=interval, strata="site"))
 
 
 @given(frames(), st.floats(0.01, 100))
@@ -87,9 +124,10 @@ def test_a_contrast_changes_sign_with_its_sides(frame):
         assert a is None or a == pytest.approx(-b, abs=1e-12)
 
 
+@pytest.mark.parametrize("interval", GENERAL)
 @given(frames(), st.floats(-1, 2))
-def test_a_two_sided_test_rejects_what_the_interval_leaves_out(frame, null):
-    result = estimate(frame)
+def test_a_two_sided_test_rejects_what_the_interval_leaves_out(interval, frame, null):
+    result = estimate(frame, interval=interval)
     for row, p in zip(
         result.frame.iter_rows(named=True), result.p_value(null)["p_value"].to_list(), strict=True
     ):

@@ -147,3 +147,11 @@ def test_recovery_carries_clusters_and_weights_of_inputs_and_refuses_those_of_ru
     message = "recovery_rate: design='n_kept' differs between runs of one input, and the rate is over inputs"
     with pytest.raises(InputError, match=re.escape(message)):
         recovery_rate(log, arm="a", design=Design(weight="n_kept"))
+
+
+def test_recovery_rate_takes_strata_that_an_input_has_one_value_of(log, make_log):
+    one = only(recovery_rate(log, arm="a", design=Design(strata="condition")))
+    assert (one["estimate"], one["df"]) == (pytest.approx(only(recovery_rate(log, arm="a"))["estimate"]), 7)
+    message = "recovery_rate: design='budget' differs between runs of one input"
+    with pytest.raises(InputError, match=re.escape(message)):
+        recovery_rate(log, arm="a", design=Design(strata="budget"))

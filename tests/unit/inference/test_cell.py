@@ -1,3 +1,4 @@
+import dataclasses
 import re
 
 import numpy as np
@@ -165,3 +166,69 @@ def test_an_interval_for_rates_is_refused_elsewhere_and_gives_way_in_contrasts()
     rate = sample_of(Mean([1.0, 1.0, 0.0]), "rate")
     contrast = difference_sample((), mean, rate)
     assert infer_cell("f", contrast, Design(interval="wilson")) == infer_cell("f", contrast, Design())
+
+
+@pytest.mark.parametrize("events", [0, 3, 20])
+def test_clopper_pearson_of_independent_rows_is_scipys(events):
+    y = np.arange(20) < events
+    cell = infer_cell("f", sample_of(Mean(y), "rate"), Design(interval="clopper_pearson"))
+    exact = stats.binomtest(events, 20).proportion_ci(0.95, "exact")
+    assert (cell.low, cell.high) == pytest.approx((exact.low, exact.high), abs=1e-12)
+    assert cell.status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "strata", "fault"),
+    [
+        ({"codes": [0, 0, 1, 2]}, None, "ignores clusters, and 4 rows are in 3"),
+        ({"weights": [1, 1, 2, 1]}, None, "ignores weights, and they differ"),
+        ({}, (("a",), ("a",), ("b",), ("b",)), "ignores strata"),
+    ],
+)
+def test_clopper_pearson_is_refused_for_dependent_or_weighted_rows(arguments, strata, fault):
+    sample = dataclasses.replace(sample_of(Mean([1.0, 0.0, 0.0, 1.0]), "rate", **arguments), strata=strata)
+    message = f"f: design.interval='clopper_pearson' {fault}; use 'korn_graubard'"
+    with pytest.raises(InputError, match=re.escape(message)):
+        infer_cell("f", sample, Design(interval="clopper_pearson"))
+
+
+@pytest.mark.parametrize("interval", ["auto", "jackknife", "percentile", "basic", "bca", "studentized"])
+@pytest.mark.parametrize("kind", ["rate", "mean"])
+def test_one_cluster_in_a_stratum(interval, kind):
+    sample = sample_of(Mean([1.0, 0.0, 0.0]), kind)
+    lone = dataclasses.replace(sample, strata=(("a",), ("a",), ("b",)))
+    cell = infer_cell("f", lone, Design(interval=interval))
+    assert cell.status == "one cluster in a stratum"
+    assert cell.estimate == pytest.approx(1 / 3)
+    assert figures(cell) == UNDEFINED
+
+
+@pytest.mark.parametrize("interval", ["linear", "jackknife", "percentile", "basic", "bca", "studentized"])
+def test_strata_take_out_what_lies_between_them(interval):
+    y = np.random.default_rng(3).normal(size=60) + np.repeat([0.0, 8.0], 30)
+    sample = sample_of(Mean(y), "mean")
+    strata = tuple((name,) for name in np.repeat(["a", "b"], 30))
+    plain, stratified = (
+        infer_cell("f", s, Design(interval=interval))
+        for s in (sample, dataclasses.replace(sample, strata=strata))
+    )
+    assert stratified.high - stratified.low < (plain.high - plain.low) / 3
+    within = np.sqrt((stats.sem(y[:30]) ** 2 + stats.sem(y[30:]) ** 2) / 4)
+    assert stratified.se == pytest.approx(within, rel=0.08)
+
+
+@pytest.mark.parametrize("interval", ["jackknife", "percentile", "basic", "bca", "studentized"])
+@pytest.mark.parametrize(
+    ("y", "kind", "status"),
+    [
+        ([], "mean", "no rows"),
+        ([], "discordant", "no discordant pairs"),
+        ([2.5], "mean", "one cluster"),
+        ([0.0, 0.0, 0.0], "rate", "zero variance"),
+        ([0.0, 0.0, 0.0], "paired", "no discordant pairs"),
+    ],
+)
+def test_other_intervals_are_undefined_alike(y, kind, status, interval):
+    cell = infer_cell("f", sample_of(Mean(y), kind), Design(interval=interval))
+    assert cell.status == status
+    assert figures(cell) == UNDEFINED

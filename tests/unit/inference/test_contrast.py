@@ -112,3 +112,38 @@ def test_what_is_not_there_is_refused(columns, message):
 def test_a_result_without_by_has_nothing_to_contrast():
     with pytest.raises(InputError, match="is no by-column of this result; pass `by` to the estimator"):
         result_of(rows_of("a", "x", range(5), 1), ()).contrast(arm=("a", "b"))
+
+
+def test_strata_are_kept_and_must_agree_between_the_sides():
+    design = Design(cluster="id", strata="task")
+    rows = [
+        row
+        for seed, (arm, task) in enumerate([("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")])
+        for row in rows_of(
+            arm, task, range(8 * (task == "y"), 8 + 8 * (task == "y")), seed, 5 * (task == "y")
+        )
+    ]
+    found = result_of(rows, ("arm",), design).contrast(arm=("b", "a"))
+    y = {(arm, task): np.array([r[3] for r in rows if r[:2] == (arm, task)]) for arm in "ab" for task in "xy"}
+    variance = sum(stats.sem(y["b", task] - y["a", task]) ** 2 / 4 for task in "xy")
+    assert found.frame.select("se", "df").row(0) == pytest.approx((np.sqrt(variance), 14))
+    torn = Design(cluster="id", strata="arm")
+    message = (
+        "Result.contrast: design.strata puts the cluster ('0',) into the stratum ('b',) on the first side "
+        "and ('a',) on the second; name columns that do not differ between the sides"
+    )
+    with pytest.raises(InputError, match=re.escape(message)):
+        result_of(rows, ("arm",), torn).contrast(arm=("b", "a"))
+
+
+@pytest.mark.parametrize("interval", ["jackknife", "percentile", "basic", "bca", "studentized"])
+def test_other_intervals_of_a_contrast_are_near_the_linear_one(interval):
+    rows = [*rows_of("a", "x", range(60), 1), *rows_of("b", "x", range(30, 90), 2, 1.0)]
+    linear, other = (
+        result_of(rows, ("arm",), Design(cluster="id", interval=kind)).contrast(arm=("b", "a"))
+        for kind in ("linear", interval)
+    )
+    width = linear.frame["high"].item() - linear.frame["low"].item()
+    for bound in ("low", "high"):
+        assert other.frame[bound].item() == pytest.approx(linear.frame[bound].item(), abs=0.1 * width)
+    assert other.p_value()["p_value"].item() < 0.01

@@ -8,11 +8,11 @@ from kvstats.inference.sample import Sample
 from kvstats.statistics import AUC, Mean, Ratio
 
 
-def sample_of(statistic, codes, weights=None, names=None):
+def sample_of(statistic, codes, weights=None, names=None, strata=None):
     codes = np.asarray(codes)
     names = names or [str(number) for number in range(codes.max() + 1)]
     weights = np.ones(codes.size) if weights is None else np.asarray(weights)
-    return Sample((), statistic, weights, codes, tuple((name,) for name in names), "mean")
+    return Sample((), statistic, weights, codes, tuple((name,) for name in names), "mean", strata)
 
 
 def test_one_row_a_cluster_is_the_standard_error_of_the_mean():
@@ -103,3 +103,50 @@ def test_one_cluster_has_no_standard_error():
     two = sample_of(Mean([1.0, 2.0]), [0, 1])
     one = sample_of(Mean([1.0]), [0])
     assert np.isnan(linear_error(difference_sample((), two, one))).all()
+
+
+def test_strata_add_their_variances():
+    random = np.random.default_rng(8)
+    y, strata = random.normal(size=15), np.repeat([0, 1], [5, 10])
+    y[strata == 1] += 10
+    se, df = linear_error(sample_of(Mean(y), np.arange(15), strata=tuple((str(s),) for s in strata)))
+    variance = sum((y[strata == s].size / 15) ** 2 * stats.sem(y[strata == s]) ** 2 for s in (0, 1))
+    assert (se, df) == pytest.approx((np.sqrt(variance), 13))
+    assert se < linear_error(sample_of(Mean(y), np.arange(15)))[0] / 3
+
+
+def test_one_stratum_is_none():
+    y, codes = np.random.default_rng(9).normal(size=12), np.arange(12) // 2
+    one = sample_of(Mean(y), codes, strata=(("a",),) * 6)
+    assert linear_error(one) == linear_error(sample_of(Mean(y), codes))
+
+
+def test_a_stratum_of_one_cluster_has_no_standard_error():
+    strata = (("a",), ("a",), ("b",))
+    assert np.isnan(linear_error(sample_of(Mean([1.0, 2.0, 5.0]), np.arange(3), strata=strata))).all()
+
+
+def test_a_stratified_difference_of_shared_clusters_is_the_paired_analysis():
+    a, b = np.random.default_rng(10).normal(size=(2, 12))
+    strata = tuple((str(i % 3),) for i in range(12))
+    sides = [sample_of(Mean(y), np.arange(12), strata=strata) for y in (a, b)]
+    paired = sample_of(Mean(a - b), np.arange(12), strata=strata)
+    assert linear_error(difference_sample((), *sides)) == pytest.approx(linear_error(paired))
+
+
+def test_a_stratified_difference_of_other_clusters_adds_variances_and_has_satterthwaites_df():
+    random = np.random.default_rng(11)
+    a, b = random.normal(size=8), random.normal(scale=3, size=12)
+    sides = [
+        sample_of(
+            Mean(y),
+            np.arange(y.size),
+            names=[f"{side}{i:02}" for i in range(y.size)],
+            strata=tuple((str(i % 2),) for i in range(y.size)),
+        )
+        for side, y in (("a", a), ("b", b))
+    ]
+    (se_a, df_a), (se_b, df_b) = map(linear_error, sides)
+    expected = (se_a**2 + se_b**2) ** 2 / (se_a**4 / df_a + se_b**4 / df_b)
+    assert (df_a, df_b) == (6, 10)
+    assert linear_error(difference_sample((), *sides)) == pytest.approx((np.hypot(se_a, se_b), expected))

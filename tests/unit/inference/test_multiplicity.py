@@ -3,9 +3,10 @@ import re
 import numpy as np
 import pytest
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
 from kvstats.errors import InputError
-from kvstats.inference import adjust
+from kvstats.inference import adjust, adjust_e_values
 from kvstats.inference.multiplicity import METHODS
 
 P = [0.001, 0.04, 0.03, 0.5, 0.03]
@@ -61,3 +62,39 @@ def test_small_and_extreme_families(method, family):
 def test_what_is_no_family_is_refused(p_values, method, message):
     with pytest.raises(InputError, match=re.escape(message)):
         adjust(p_values, method)
+
+
+@pytest.mark.parametrize(
+    ("method", "name"), [("bh", "fdr_bh"), ("by", "fdr_by"), ("holm",) * 2, ("bonferroni",) * 2]
+)
+def test_statsmodels_agrees(method, name):
+    random = np.random.default_rng(0)
+    for family in (P, random.uniform(size=40) ** 3, np.round(random.uniform(size=30), 1)):
+        np.testing.assert_allclose(adjust(family, method), multipletests(family, method=name)[1])
+
+
+def test_e_bh_by_its_definition():
+    random = np.random.default_rng(1)
+    for _ in range(20):
+        e = np.round(random.exponential(size=9) ** -2, 1)
+        levels = adjust_e_values(e)
+        for alpha in (0.05, 0.2, 0.7):
+            order = np.argsort(-e, kind="stable")
+            sizes = [k for k in range(1, 10) if k * e[order[k - 1]] >= 9 / alpha]
+            rejected = set(order[: max(sizes, default=0)])
+            ties = set(np.flatnonzero(np.isclose(levels, alpha)))
+            assert set(np.flatnonzero(levels <= alpha)) - ties == rejected - ties
+
+
+def test_e_values_that_are_undefined_zero_or_infinite():
+    assert adjust_e_values([]).size == 0
+    assert adjust_e_values([None, 0.0, 0.5]).tolist() == [1, 1, 1]
+    assert adjust_e_values([float("inf"), None]).tolist() == [0, 1]
+    assert adjust_e_values([None, 50.0]).tolist() == adjust_e_values([0.0, 50.0]).tolist() == [1, 0.04]
+
+
+@pytest.mark.parametrize("value", [-0.1, float("nan")])
+def test_what_is_no_e_value_is_refused(value):
+    message = f"adjust_e_values: e_values={value} is no e-value; pass numbers of at least 0, or None"
+    with pytest.raises(InputError, match=re.escape(message)):
+        adjust_e_values([1.0, value])

@@ -129,3 +129,17 @@ def test_identical_series_have_p_value_one_and_other_constants_none():
 )
 def test_none_where_the_estimate_or_the_interval_is(sample):
     assert p_of(sample, 0.5) is None
+
+
+@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+@pytest.mark.parametrize("events", [0, 4, 15])
+def test_clopper_pearson_is_the_binomial_test(events, alternative):
+    sample = sample_of(Mean(np.arange(15) < events), "rate")
+    one = {a: stats.binomtest(events, 15, 0.3, alternative=a).pvalue for a in ("greater", "less")}
+    expected = one.get(alternative, min(1.0, 2 * min(one.values())))
+    assert p_of(sample, 0.3, alternative, interval="clopper_pearson") == pytest.approx(expected)
+
+
+def test_a_share_of_no_discordant_pairs_has_p_one():
+    assert p_of(sample_of(Mean([]), "discordant"), 0.5) == 1
+    assert p_of(sample_of(Mean([]), "rate"), 0.5) is None

@@ -64,6 +64,7 @@ def test_an_empty_population_has_one_empty_sample_without_by_and_none_with():
         (("grop",), Design(cluster="id"), "f: by='grop' is not a column; did you mean 'group'?"),
         ((), Design(cluster="ids"), "f: design.cluster='ids' is not a column; did you mean 'id'?"),
         (("layers",), Design(cluster="id"), "f: by='layers' is a column of lists; name a column of plain"),
+        ((), Design(cluster="id", strata="w2"), "f: design.strata='w2' is not a column"),
         ((), Design(cluster="id", weight="v"), "f: design.weight='v' is not a column; known: draw, group"),
         ((), Design(cluster="id", weight="group"), "f: design.weight='group' is not a column of numbers"),
     ],
@@ -80,3 +81,35 @@ def test_weights_that_are_none_are_counted():
     )
     with pytest.raises(InputError, match=re.escape(message)):
         samples_by("f", frame, (), Design(cluster="id", weight="w"), build)
+
+
+def test_each_cluster_has_its_stratum():
+    frame = FRAME.with_columns(site=pl.Series([7, 5, 5, 5, 5]))
+    (sample,) = samples_by("f", frame, (), Design(cluster=["id"], strata="site"), build)
+    assert sample.strata == (("5",), ("7",))
+    assert sample.stratum_codes.tolist() == [0, 1]
+    (plain,) = samples_by("f", frame, (), Design(cluster=["id"]), build)
+    assert plain.strata is None
+    assert plain.stratum_codes.tolist() == [0, 0]
+    (own,) = samples_by("f", frame, (), Design(cluster=["site", "id"], strata=["site"]), build)
+    assert own.strata == (("5",), ("7",))
+
+
+def test_null_is_a_stratum_and_may_be_a_cluster():
+    frame = FRAME.with_columns(site=pl.Series(["x", None, None, None, None]))
+    (sample,) = samples_by("f", frame, (), Design(cluster="id", strata="site"), build)
+    assert sample.strata == ((None,), ("x",))
+    frame = frame.with_columns(id=pl.Series([None, "1", "1", "1", "1"], dtype=pl.String))
+    (sample,) = samples_by("f", frame, (), Design(cluster="id", strata="site"), build)
+    assert (sample.clusters, sample.strata) == (((None,), ("1",)), (("x",), (None,)))
+
+
+def test_a_cluster_in_two_strata_is_refused():
+    message = (
+        "f: design.strata=('group',) puts the cluster (id=1) into several strata (None, a, b); "
+        "name columns that have one value in each cluster"
+    )
+    with pytest.raises(InputError, match=re.escape(message)):
+        samples_by("f", FRAME, (), Design(cluster="id", strata="group"), build)
+    apart = samples_by("f", FRAME, ("group",), Design(cluster="id", strata="group"), build)
+    assert [sample.strata for sample in apart] == [((None,),), (("a",),), (("b",),) * 2]

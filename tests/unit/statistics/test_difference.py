@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from kvstats.statistics import AUC, Difference, Mean
-from kvstats.statistics.difference import parts
+from kvstats.statistics.difference import parts, signed_parts
 
 
 def test_values_influences_and_resampled_values_subtract():
@@ -39,3 +39,9 @@ def test_a_difference_of_differences():
     assert Difference(Difference(means[0], means[1]), Difference(means[2], means[3])).value(
         np.ones(4)
     ) == pytest.approx((10 - 4) - (3 - 1))
+
+
+def test_signs_follow_the_subtractions():
+    a, b, c = Mean([1.0]), Mean([1.0, 2.0]), Mean([1.0, 2.0, 3.0])
+    assert signed_parts(Difference(a, Difference(b, c))) == [(1.0, a), (-1.0, b), (1.0, c)]
+    assert signed_parts(a) == [(1.0, a)]

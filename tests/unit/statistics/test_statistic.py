@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kvstats.errors import InputError
-from kvstats.statistics import AUC, Mean
+from kvstats.statistics import AUC, Difference, Mean, Ratio
 from kvstats.statistics.statistic import Statistic, as_column, as_weights
 
 
@@ -62,3 +62,37 @@ def test_the_default_and_the_fast_cluster_values_agree():
     slow = Statistic.cluster_values(mean, counts, codes, weights)
     np.testing.assert_allclose(mean.cluster_values(counts, codes, weights), slow)
     assert np.isnan(slow[0])
+
+
+def statistics_of(n):
+    random = np.random.default_rng(5)
+    y, x, label = random.normal(size=n) + 50, random.uniform(1, 2, n), np.arange(n) % 2
+    return [Mean(y), Ratio(y, x), AUC(y, label), Difference(Mean(y[: n // 2]), Ratio(y, x))]
+
+
+@pytest.mark.parametrize("index", range(4))
+def test_values_of_a_matrix_of_weights_are_the_values_row_by_row(index):
+    statistic = statistics_of(30)[index]
+    random = np.random.default_rng(6)
+    matrix = random.integers(0, 3, size=(20, statistic.n)) * random.uniform(size=(20, statistic.n))
+    matrix[3] = 0
+    found = statistic.values(matrix)
+    expected = [statistic.value(row) for row in matrix]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert np.isnan(found).sum() == 1
+    assert statistic.values(np.empty((0, statistic.n))).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (np.ones(30), "weights='array of shape (30,)' does not fit 30 rows; pass a matrix with one column"),
+        (np.ones((2, 29)), "weights='array of shape (2, 29)' does not fit 30 rows"),
+        (np.diag(np.full(30, -1.0)), "weights=-1.0 is not a weight, at row 0 of vector 0; pass finite"),
+        (np.full((1, 30), np.nan), "weights=nan is not a weight, at row 0 of vector 0"),
+    ],
+)
+@pytest.mark.parametrize("index", range(3))
+def test_matrices_that_are_no_weights_are_refused(index, matrix, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        statistics_of(30)[index].values(matrix)

@@ -1,0 +1,99 @@
+"""Pairs with a signal and a binary outcome: the population of estimators of discrimination."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from kvstats.errors import InputError, nearest_name
+from kvstats.estimators.population import numeric_columns
+from kvstats.log.frames import Log
+from kvstats.statistics.statistic import IntArray
+from kvstats.tables import pairs_of, require_values
+
+__all__ = ["check_signal", "oriented", "outcome_pairs", "strata_of", "within_columns"]
+
+DIRECTIONS = ("positive", "negative")
+
+
+def outcome_pairs(
+    function: str, log: Log, arm: str, baseline: str, outcome: str, where: str | None
+) -> pl.DataFrame:
+    """Return the pairs of an arm that have an outcome; for ``induced_failure``, those whose twin succeeded.
+
+    Raises
+    ------
+    InputError
+        When a run has no twin, an outcome is null, or a name is not known.
+    """
+    pairs = pairs_of(function, log, arm, baseline, where)
+    known = [name for name in pairs.columns if pairs.schema[name] == pl.Boolean]
+    if outcome not in known:
+        raise InputError.argument(
+            function,
+            "outcome",
+            outcome,
+            "is not a Boolean column of the pairs",
+            nearest_name(str(outcome), known),
+        )
+    if outcome == "induced_failure":
+        for column in ("success", "baseline_success"):
+            require_values(function, pairs, column)
+        pairs = pairs.filter("baseline_success")
+    require_values(function, pairs, outcome)
+    return pairs
+
+
+def check_signal(function: str, argument: str, pairs: pl.DataFrame, signal: str) -> None:
+    """Raise `InputError` where a signal is no numeric column of the pairs."""
+    known = numeric_columns(pairs)
+    if signal not in known:
+        raise InputError.argument(
+            function,
+            argument,
+            signal,
+            "is not a numeric column of the pairs",
+            nearest_name(str(signal), known),
+        )
+
+
+def oriented(function: str, argument: str, higher: str) -> float:
+    """Return 1 where the positives are expected to have the higher signal, and else -1."""
+    if higher not in DIRECTIONS:
+        raise InputError.argument(
+            function, argument, higher, "is not known", nearest_name(str(higher), DIRECTIONS)
+        )
+    return 1.0 if higher == "positive" else -1.0
+
+
+def within_columns(function: str, within: str | Sequence[str] | None, pairs: pl.DataFrame) -> tuple[str, ...]:
+    """Return the columns of the strata as a tuple, or raise `InputError` where one cannot be used."""
+    names = () if within is None else (within,) if isinstance(within, str) else tuple(within)
+    for name in names:
+        if name not in pairs.columns:
+            raise InputError.argument(
+                function, "within", name, "is not a column", nearest_name(str(name), pairs.columns)
+            )
+        if pairs.schema[name].is_nested():
+            raise InputError.argument(
+                function, "within", name, "is a column of lists", "name a column of plain values"
+            )
+    if within is not None and (not names or len(set(names)) < len(names)):
+        raise InputError.argument(
+            function, "within", within, "is not a list of different columns", "name each once, or pass None"
+        )
+    return names
+
+
+def strata_of(part: pl.DataFrame, names: Sequence[str]) -> IntArray:
+    """Return the number of each row's stratum; null is a value like any other.
+
+    Examples
+    --------
+    >>> part = pl.DataFrame({"task": ["b", "a", "b", None]})
+    >>> strata_of(part, ["task"]).tolist()
+    [2, 1, 2, 0]
+    """
+    return part.select(pl.struct(names).rank("dense") - 1).to_series().to_numpy().astype(np.int64)

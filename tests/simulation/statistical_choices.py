@@ -1,0 +1,180 @@
+"""How often each interval holds the truth, as a page of documentation.
+
+``python tests/simulation/statistical_choices.py --write`` writes ``notebooks/statistical-choices.md``;
+without ``--write`` the page is printed. The seeds are fixed: the page changes only where the library does.
+"""
+
+import argparse
+import math
+from pathlib import Path
+
+import numpy as np
+from scipy import special, stats
+
+from kvstats.inference import Design
+from kvstats.inference.bootstrap import studentized_bootstrap
+from kvstats.inference.bootstrap_interval import distribution_of
+from kvstats.inference.cell import ROUNDING, bootstrap_bounds, infer_cell
+from kvstats.inference.design import BOOTSTRAPS
+from kvstats.inference.linear import cluster_totals
+from kvstats.inference.sample import Sample
+from kvstats.statistics import Mean
+
+PAGE = Path(__file__).parents[2] / "notebooks" / "statistical-choices.md"
+REPLICATIONS = 1000
+N_RESAMPLES = 999
+SIZE = 4
+"""Rows of a cluster."""
+CORRELATION = 0.3
+"""Correlation of the rows of a cluster."""
+CLUSTERS = (10, 40, 200)
+RATES = (0.02, 0.2, 0.5)
+RATE_INTERVALS = ("korn_graubard", "wilson", "linear", "jackknife", *BOOTSTRAPS, "Wald")
+MEAN_INTERVALS = ("linear", "jackknife", *BOOTSTRAPS)
+ROW_INTERVALS = ("clopper_pearson", "korn_graubard", "wilson", "linear", "Wald")
+
+
+def tolerance(coverage):
+    """Three and a half binomial standard deviations of a simulated coverage."""
+    return 3.5 * math.sqrt(coverage * (1 - coverage) / REPLICATIONS)
+
+
+def sample_of(statistic, n_clusters, kind):
+    codes = np.repeat(np.arange(n_clusters), statistic.n // n_clusters)
+    clusters = tuple((f"{number:04}",) for number in range(n_clusters))
+    return Sample((), statistic, np.ones(statistic.n), codes, clusters, kind)
+
+
+def rates(n_clusters, p):
+    """Draw rates of beta-binomial clusters."""
+    random = np.random.default_rng([n_clusters, round(100 * p)])
+    spread = (1 - CORRELATION) / CORRELATION
+    chances = random.beta(p * spread, (1 - p) * spread, (REPLICATIONS, n_clusters, 1))
+    events = random.uniform(size=(REPLICATIONS, n_clusters, SIZE)) < chances
+    return [sample_of(Mean(y.ravel()), n_clusters, "rate") for y in events]
+
+
+def skewed_differences(n_clusters):
+    """Draw paired differences of mean 0 that are skewed: most inputs lose a little, few win much."""
+    random = np.random.default_rng(n_clusters)
+    shift = random.exponential(1, (REPLICATIONS, n_clusters, 1)) - 1
+    y = shift + random.normal(0, 1, (REPLICATIONS, n_clusters, SIZE))
+    return [sample_of(Mean(row.ravel()), n_clusters, "paired") for row in y]
+
+
+def normal_differences(n_clusters):
+    """Draw paired differences of mean 0 that are normal."""
+    random = np.random.default_rng(n_clusters + 1)
+    shift = random.normal(0, 0.5, (REPLICATIONS, n_clusters, 1))
+    y = shift + random.normal(0, 1, (REPLICATIONS, n_clusters, SIZE))
+    return [sample_of(Mean(row.ravel()), n_clusters, "paired") for row in y]
+
+
+def wald(p, n):
+    """Return the textbook interval of a rate of independent rows, None where it has no width."""
+    half = -special.ndtri(0.025) * math.sqrt(p * (1 - p) / n)
+    return (p - half, p + half) if half else None
+
+
+def intervals_of(sample, names):
+    """Return the 95% interval of each kind, None where it is undefined; one bootstrap serves all."""
+    found = {}
+    for name in names:
+        if name == "Wald":
+            found[name] = wald(sample.statistic.value(sample.weights), sample.statistic.n)
+        elif name not in BOOTSTRAPS:
+            cell = infer_cell("simulation", sample, Design(interval=name))
+            found[name] = None if cell.low is None else (cell.low, cell.high)
+    estimate, totals = sample.statistic.value(sample.weights), cluster_totals(sample)
+    if totals.error()[0] <= ROUNDING:
+        return found | dict.fromkeys((name for name in names if name in BOOTSTRAPS), None)
+    replicates, errors = studentized_bootstrap("simulation", sample, N_RESAMPLES, 0)
+    for name in BOOTSTRAPS:
+        distribution = distribution_of(replicates, errors, estimate, totals, name)
+        found[name] = None
+        if distribution is not None:
+            status, low, high = bootstrap_bounds(distribution, sample.kind, 0.95)
+            found[name] = (low, high) if status == "ok" else None
+    return found
+
+
+def coverage_of(samples, truth, names):
+    """Return for each kind the shares of samples whose interval holds the truth, and without interval."""
+    held, missing = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+    for sample in samples:
+        for name, bounds in intervals_of(sample, names).items():
+            missing[name] += bounds is None
+            held[name] += bounds is not None and bounds[0] <= truth <= bounds[1]
+    return {name: (held[name] / len(samples), missing[name] / len(samples)) for name in names}
+
+
+def coverage_of_independent_rows(n, p):
+    """Return the same for n independent rows, exactly: over all numbers of events."""
+    held, missing = dict.fromkeys(ROW_INTERVALS, 0.0), dict.fromkeys(ROW_INTERVALS, 0.0)
+    for events in range(n + 1):
+        chance = stats.binom.pmf(events, n, p)
+        sample = sample_of(Mean(np.arange(n) < events), n, "rate")
+        for name in ROW_INTERVALS:
+            if name == "Wald":
+                bounds = wald(events / n, n)
+            else:
+                cell = infer_cell("rows", sample, Design(interval=name))
+                bounds = None if cell.low is None else (cell.low, cell.high)
+            missing[name] += chance * (bounds is None)
+            held[name] += chance * (bounds is not None and bounds[0] <= p <= bounds[1])
+    return {name: (held[name], missing[name]) for name in ROW_INTERVALS}
+
+
+def simulate():
+    """Return the three tables: the name of a column to what `coverage_of` found there."""
+    return {
+        "rates": {
+            f"{n}, p = {p}": coverage_of(rates(n, p), p, RATE_INTERVALS) for p in RATES for n in CLUSTERS
+        },
+        "differences": {
+            f"{n}, {shape}": coverage_of(draw(n), 0.0, MEAN_INTERVALS)
+            for shape, draw in (("normal", normal_differences), ("skewed", skewed_differences))
+            for n in CLUSTERS
+        },
+        "rows": {f"{n}, p = {p}": coverage_of_independent_rows(n, p) for p in RATES for n in CLUSTERS},
+    }
+
+
+def undercovers(coverage):
+    return coverage < 0.95 - tolerance(0.95)
+
+
+def table(columns):
+    """Return one simulation as Markdown: what undercovers bold, shares without interval in brackets."""
+    names = list(next(iter(columns.values())))
+    lines = ["| | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
+    for name in names:
+        cells = []
+        for column in columns.values():
+            coverage, missing = column[name]
+            text = f"**{coverage:.3f}**" if undercovers(coverage) else f"{coverage:.3f}"
+            cells.append(text + (f" ({missing:.2f})" if missing >= 0.005 else ""))
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def page(tables):
+    text = Path(__file__).with_suffix(".md").read_text()
+    for name, columns in tables.items():
+        text = text.replace(f"{{{{ {name} }}}}", table(columns))
+    return text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", action="store_true", help=f"write {PAGE.name} instead of printing it")
+    arguments = parser.parse_args()
+    text = page(simulate())
+    if arguments.write:
+        PAGE.write_text(text)
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()
