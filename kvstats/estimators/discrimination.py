@@ -75,19 +75,19 @@ def auc(
     by : str or sequence of str, optional
         Columns to estimate within.
     design : Design
-        How to judge it; ``auto`` takes a linearised interval, cut off at 0 and 1: for clusters of one row
-        DeLong's, up to terms that vanish as the classes grow. It is too narrow where few clusters have the
-        outcome: in simulations at 95% it held the truth in 87% of samples of 10 clusters of 4 runs with 20%
-        failures, and in 54% of 40 clusters with 2%. `kvstats.statistics.obuchowski` has an interval that
-        held it in 96% and 89% there.
+        How to judge it; ``auto`` takes a linearised t interval on the scale of log(A / (1 - A)), with
+        DeLong's standard error where each run is a cluster. In simulations at 95% it held the truth in 93 to
+        97% of samples of 10 to 200 clusters of 4 runs, a fifth or half of them failures. With 2% failures in
+        40 clusters it held it in 90%, and a third of the samples had no interval.
 
     Returns
     -------
     Result
         Null with status ``one class`` where all or none have the outcome (with `within`: in every stratum),
         ``no rows`` where no pair is left; without interval where the separation is perfect (``zero
-        variance``). Strata of one class add nothing: ``statistic.one_class_strata`` of a sample counts them,
-        and `by` the same columns shows which they are.
+        variance``) or a class lies in one cluster (``one cluster of a class``). Strata of one class add
+        nothing: ``statistic.one_class_strata`` of a sample counts them, and `by` the same columns shows which
+        they are.
 
     Raises
     ------
@@ -111,8 +111,8 @@ def auc(
     ... ])
     >>> auc(log, signal="certificate", outcome="induced_failure", arm="poisson")
     auc, 95% interval
-    estimate   low  high     se  df   n  clusters  status
-        0.87  0.76  0.98  0.055  39  40        40  ok
+    estimate   low  high     se    df   n  clusters  status
+        0.87  0.71  0.95  0.056  31.0  40        40  ok
     """
     sign = oriented("auc", "higher", higher)
     pairs = outcome_pairs("auc", log, arm, baseline, outcome, where)
@@ -210,8 +210,8 @@ def auc_difference(
     ... ])
     >>> auc_difference(log, first="certificate", second="margin", second_higher="negative", arm="poisson")
     auc_difference, 95% interval
-    estimate   low  high     se  df   n  clusters  status
-        0.42  0.18  0.67  0.122  39  40        40  ok
+    estimate   low  high     se    df   n  clusters  status
+        0.42  0.15  0.69  0.126  15.0  40        40  ok
     """
     function = "auc_difference"
     if rows not in ("same", "own"):

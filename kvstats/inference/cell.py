@@ -13,6 +13,7 @@ from kvstats.inference.intervals import (
     clopper_pearson_interval,
     clustered_wilson_interval,
     korn_graubard_interval,
+    logit_interval,
     student_quantile,
 )
 from kvstats.inference.jackknife import jackknife_error
@@ -64,9 +65,10 @@ def infer_cell(label: str, sample: Sample, design: Design) -> Cell:
     -------
     Cell
         `status` is ``ok``, or the reason why something is undefined: ``no rows``, ``one class``,
-        ``undefined`` (no estimate); ``one cluster``, ``one cluster in a stratum``, ``zero variance``,
-        ``undefined without a cluster`` (jackknife), ``undefined in bootstrap``, ``too few resamples`` (an
-        estimate without interval); ``no discordant pairs`` (an estimate of 0, or none for a share of them).
+        ``undefined`` (no estimate); ``one cluster``, ``one cluster in a stratum``, ``one cluster of a
+        class``, ``zero variance``, ``undefined without a cluster`` (jackknife), ``undefined in bootstrap``,
+        ``too few resamples`` (an estimate without interval); ``no discordant pairs`` (an estimate of 0, or
+        none for a share of them).
 
         A rate without events has no standard error. A bootstrap has none of its own degrees of freedom,
         and its standard error is the spread of the replicates; for ``studentized`` the linearised one.
@@ -91,8 +93,7 @@ def infer_cell(label: str, sample: Sample, design: Design) -> Cell:
         return cell("one class" if sample.kind == "auc" else "undefined")
     se, df = linear_error(sample)
     if np.isnan(se):
-        alone = sample.strata is not None and clusters > 1
-        return cell("one cluster in a stratum" if alone else "one cluster", estimate)
+        return cell(lonely_status(sample), estimate)
     if method in RATE_INTERVALS:
         lower, upper = rate_interval(method, estimate, se, n, clusters, df, design.level)
         constant = estimate in (0.0, 1.0)
@@ -114,6 +115,9 @@ def infer_cell(label: str, sample: Sample, design: Design) -> Cell:
         se, df = jackknife_error(sample)
         if np.isnan(se):
             return cell("undefined without a cluster", estimate)
+    if on_logit_scale(sample, method):
+        lower, upper = logit_interval(estimate, se, df, design.level)
+        return cell("ok", estimate, low=lower, high=upper, se=se, df=df)
     least, most = RANGES.get(sample.kind, UNBOUNDED)
     half = float(student_quantile((1 - design.level) / 2, df)) * se
     return cell(
@@ -124,6 +128,21 @@ def infer_cell(label: str, sample: Sample, design: Design) -> Cell:
         se=se,
         df=df,
     )
+
+
+def lonely_status(sample: Sample) -> str:
+    """Say of what there is one cluster only, so that there is no standard error."""
+    if len(sample.clusters) < 2:
+        return "one cluster"
+    if sample.strata is not None:
+        return "one cluster in a stratum"
+    classes = any(part.classes is not None for part in parts(sample.statistic))
+    return "one cluster of a class" if classes else "one cluster"
+
+
+def on_logit_scale(sample: Sample, method: str) -> bool:
+    """Say whether a t interval is taken on the scale of log(A / (1 - A)): that of an area, linearised."""
+    return sample.kind == "auc" and sample.statistic.classes is not None and method == "linear"
 
 
 def method_of(label: str, sample: Sample, design: Design) -> str:

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from kvstats.inference.sample import Sample
 from kvstats.statistics.difference import parts
-from kvstats.statistics.statistic import FloatArray, IntArray, group_sums
+from kvstats.statistics.statistic import FloatArray, IntArray, Statistic, group_sums
 
-__all__ = ["ClusterTotals", "cluster_totals", "linear_error"]
+__all__ = ["ClusterTotals", "cluster_totals", "linear_error", "row_groups"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,14 +75,32 @@ def cluster_totals(sample: Sample) -> ClusterTotals:
     """Return the weighted influences of a sample, summed within clusters."""
     contributions = sample.weights * sample.statistic.influence(sample.weights)
     n_clusters = len(sample.clusters)
-    totals, present, end = [], [], 0
-    for part in parts(sample.statistic):
-        rows = slice(end, end + part.n)
-        end += part.n
+    totals, present = [], []
+    for rows in row_groups(sample.statistic):
         codes = sample.codes[rows]
         totals.append(group_sums(codes, contributions[rows], n_clusters))
         present.append(np.bincount(codes, minlength=n_clusters) > 0)
     return ClusterTotals.of_parts(totals, present, sample.stratum_codes)
+
+
+def row_groups(statistic: Statistic) -> list[IntArray]:
+    """Return the rows whose spreads are estimated apart: the parts of differences, split by class.
+
+    Examples
+    --------
+    >>> from kvstats.statistics import AUC, Difference, Mean
+    >>> difference = Difference(Mean([1.0, 2.0]), AUC([0.1, 0.2, 0.3], [0, 1, 0]))
+    >>> [rows.tolist() for rows in row_groups(difference)]
+    [[0, 1], [2, 4], [3]]
+    """
+    groups, begin = [], 0
+    for part in parts(statistic):
+        if part.classes is None:
+            groups.append(np.arange(begin, begin + part.n))
+        else:
+            groups += [begin + np.flatnonzero(part.classes == name) for name in np.unique(part.classes)]
+        begin += part.n
+    return groups
 
 
 def linear_error(sample: Sample) -> tuple[float, float]:
@@ -97,10 +115,11 @@ def linear_error(sample: Sample) -> tuple[float, float]:
     with-replacement sampling of clusters [1]_.
 
     A difference has totals from each side, each scaled by the root of its own C / (C - 1) before they
-    subtract within clusters. Clusters are then grouped by the sides that they have rows on; with v_p the
-    part of the variance that comes from group p of C_p clusters in H_p strata, the degrees of freedom are
-    :math:`v^2 / \sum_p v_p^2 / (C_p - H_p)` [2]_. Where all clusters are shared this is the paired analysis
-    with C - H, and where none is, Welch's.
+    subtract within clusters. So has an area under the curve from its positives and its negatives: DeLong's
+    variance where each row is a cluster, else Obuchowski's but for the factor of the cross term. Clusters are
+    then grouped by the sides that they have rows on; with v_p the part of the variance that comes from group
+    p of C_p clusters in H_p strata, the degrees of freedom are :math:`v^2 / \sum_p v_p^2 / (C_p - H_p)` [2]_.
+    Where all clusters are shared this is the paired analysis with C - H, and where none is, Welch's.
 
     Parameters
     ----------
@@ -110,8 +129,8 @@ def linear_error(sample: Sample) -> tuple[float, float]:
     Returns
     -------
     se, df : float
-        NaN, both, where a side has fewer than two clusters, or a stratum one cluster of a side. A standard
-        error of 0 is returned as 0.0: what it means is for the caller to say.
+        NaN, both, where a side or class has fewer than two clusters, or a stratum one cluster of it. A
+        standard error of 0 is returned as 0.0: what it means is for the caller to say.
 
     References
     ----------

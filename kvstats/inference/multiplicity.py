@@ -65,13 +65,13 @@ def adjust(p_values: Sequence[float | None], method: str = "bh") -> FloatArray:
         return family
     if method == "bonferroni":
         return np.minimum(family * family.size, 1.0)
+    if method in ("bh", "by"):
+        # Here and not above, because importing scipy.stats takes longer than importing all of this library.
+        from scipy.stats import false_discovery_control
+
+        return np.asarray(false_discovery_control(family, method=method), dtype=np.float64)
     order = np.argsort(family, kind="stable")
-    ranks = np.arange(1, family.size + 1)
-    if method == "holm":
-        stepped = np.maximum.accumulate(family[order] * ranks[::-1])
-    else:
-        factor = family.size * (np.sum(1 / ranks) if method == "by" else 1.0)
-        stepped = np.minimum.accumulate((family[order] * factor / ranks)[::-1])[::-1]
+    stepped = np.maximum.accumulate(family[order] * np.arange(family.size, 0, -1))
     adjusted = np.empty(family.size)
     adjusted[order] = np.minimum(stepped, 1.0)
     return adjusted

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from kvstats.inference.bootstrap_interval import bootstrap_distribution
-from kvstats.inference.cell import ROUNDING, Cell, method_of
+from kvstats.inference.cell import ROUNDING, Cell, method_of, on_logit_scale
 from kvstats.inference.design import BOOTSTRAPS, Design
 from kvstats.inference.intervals import effective_size, student_ratio, wilson_size
 from kvstats.inference.jackknife import jackknife_error
@@ -53,6 +53,9 @@ def cell_p_value(
     elif method in ("linear", "jackknife"):
         se, df = (linear_error if method == "linear" else jackknife_error)(sample)
         score = (cell.estimate - null) / se
+        if on_logit_scale(sample, method):
+            distance = special.logit(cell.estimate) - special.logit(min(max(null, 0.0), 1.0))
+            score = float(distance) * cell.estimate * (1 - cell.estimate) / se
         greater, less = float(special.stdtr(df, -score)), float(special.stdtr(df, score))
     else:
         greater, less = rate_p_values(method, cell.estimate, sample, null)

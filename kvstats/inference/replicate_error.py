@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvstats.inference.linear import linear_error
+from kvstats.inference.linear import linear_error, row_groups
 from kvstats.inference.sample import Sample
 from kvstats.statistics.difference import signed_parts
 from kvstats.statistics.ratios import Ratio
@@ -49,20 +49,19 @@ class ReplicateErrors:
         self.parts = signed_parts(sample.statistic)
         codes = sample.stratum_codes
         self.strata = [np.flatnonzero(codes == stratum) for stratum in range(int(codes.max()) + 1)]
-        begin, n_clusters = 0, len(sample.clusters)
-        self.rows, columns = [], []
-        for _, part in self.parts:
-            rows = slice(begin, begin + part.n)
-            begin += part.n
-            self.rows.append(rows)
-            present = (np.bincount(sample.codes[rows], minlength=n_clusters) > 0).astype(np.float64)
+        n_clusters = len(sample.clusters)
+        self.rows = row_groups(sample.statistic)
+        self.present = [
+            (np.bincount(sample.codes[rows], minlength=n_clusters) > 0).astype(np.float64)
+            for rows in self.rows
+        ]
+        self.closed = all(isinstance(part, Ratio) for _, part in self.parts)
+        columns = []
+        for (_, part), rows, present in zip(self.parts, self.rows, self.present, strict=self.closed):
             if isinstance(part, Ratio):
                 tops, bottoms = part.cluster_sums(sample.codes[rows], sample.weights[rows], n_clusters)
                 columns += [tops - tops.sum() / bottoms.sum() * bottoms, bottoms, present]
-            else:
-                columns += [np.empty(n_clusters), np.empty(n_clusters), present]
         self.sums = np.array(columns).T
-        self.closed = all(isinstance(part, Ratio) for _, part in self.parts)
 
     def __call__(self, counts: FloatArray) -> FloatArray:
         """Return the standard error of each resample, for counts of shape [B, C]."""
@@ -100,9 +99,8 @@ class ReplicateErrors:
         weights = sample.weights * row[sample.codes]
         influence = sample.statistic.influence(weights)
         combined = np.zeros(n_clusters)
-        for index, rows in enumerate(self.rows):
+        for rows, present in zip(self.rows, self.present, strict=True):
             totals = np.bincount(sample.codes[rows], sample.weights[rows] * influence[rows], n_clusters)
-            present = self.sums[:, 3 * index + 2]
             for stratum in self.strata:
                 drawn = row[stratum] * present[stratum]
                 size = drawn.sum()

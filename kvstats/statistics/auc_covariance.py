@@ -186,11 +186,9 @@ def obuchowski(scores: npt.ArrayLike, label: npt.ArrayLike, cluster: npt.ArrayLi
 
     Notes
     -----
-    With one row a cluster this is DeLong's. The linearised variance of the estimators is
-    :math:`I / (I - 1) \sum_c (a_c / M + b_c / N)^2`: the same three sums, all under the factor I / (I - 1).
-    The two are equal where every cluster has rows of both classes. Otherwise Obuchowski's is larger, since
-    :math:`I_{10}` and :math:`I_{01}` are at most I: by :math:`\sum_c a_c^2 / M^2` times
-    :math:`I_{10} / (I_{10} - 1) - I / (I - 1)`, and likewise for the negatives.
+    With one row a cluster this is DeLong's. The linearised variance of the estimators has the same three
+    sums; its cross term has the root of the product of the other two factors, in place of I / (I - 1). Both
+    are equal where every cluster has rows of both classes, and where none has.
 
     References
     ----------

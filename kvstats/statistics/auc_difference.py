@@ -58,6 +58,7 @@ class AUCDifference(Statistic):
             self.first = StratifiedAUC(first, label, stratum)
             self.second = StratifiedAUC(second, label, stratum)
         self.n = self.first.n
+        self.classes = self.first.classes
 
     def value(self, weights: npt.ArrayLike) -> float:
         """Return the difference for row weights of shape [n]."""

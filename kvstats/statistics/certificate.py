@@ -99,7 +99,11 @@ def attention_certificate(
     xp = array_namespace(logits, values, inclusion_probability, kept)
     if bool(xp.any(kept & ((inclusion_probability <= 0) | (inclusion_probability > 1)))):
         raise InputError.argument(
-            name, "inclusion_probability", "an array", "is outside (0, 1] for a kept unit", "pass the design's own"
+            name,
+            "inclusion_probability",
+            "an array",
+            "is outside (0, 1] for a kept unit",
+            "pass the design's own",
         )
     if not bool(xp.all(xp.any(kept, axis=-1))):
         raise InputError.argument(name, "kept", "an array", "keeps no unit of a read", "keep at least one")

@@ -25,9 +25,13 @@ class Statistic(Protocol):
     ----------
     n : int
         Number of rows.
+    classes : array of int, shape [n], or None
+        Classes of rows that the statistic compares with each other, such as positives and negatives. The
+        spread of each is estimated from the clusters that have rows of it. None where there is one only.
     """
 
     n: int
+    classes: IntArray | None = None
 
     def value(self, weights: npt.ArrayLike) -> float:
         """Return the value for row weights of shape [n]; NaN where it is undefined."""

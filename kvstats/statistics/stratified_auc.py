@@ -82,6 +82,7 @@ class StratifiedAUC(Statistic):
         self.n = column.size
         self.n_strata = n_strata
         self._label = labels
+        self.classes = labels.astype(np.int64)
         self._order, self._codes = level_codes(column, strata)
         n_levels = int(self._codes.max(initial=-1)) + 1
         self._stratum = np.zeros(n_levels, dtype=np.int64)

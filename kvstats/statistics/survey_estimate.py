@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from array_api_compat import array_namespace
-from scipy import stats
+from scipy import special
 
 from kvstats.errors import InputError
 from kvstats.statistics.effective_size import degrees_of_freedom
@@ -88,7 +88,7 @@ class SurveyEstimate:
             raise InputError(
                 "SurveyEstimate.interval: the estimate is a vector; use its se, or one component of y"
             )
-        half = float(stats.t.isf((1 - level) / 2, self.df)) * self.se
+        half = -float(special.stdtrit(self.df, (1 - level) / 2)) * self.se
         return self.estimate - half, self.estimate + half
 
 

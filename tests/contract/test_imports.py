@@ -22,6 +22,7 @@ LAYERS = [
     "statistics",
     "inference",
     "estimators",
+    "planning",
     "prereg",
     "report",
     "cli",

@@ -9,8 +9,9 @@ from kvstats.errors import InputError
 from kvstats.inference import Design
 from kvstats.inference.cell import infer_cell
 from kvstats.inference.contrast import difference_sample
+from kvstats.inference.p_values import cell_p_value
 from kvstats.inference.sample import Sample
-from kvstats.statistics import AUC, Mean, RankCorrelation
+from kvstats.statistics import AUC, Mean, RankCorrelation, TruePositiveRate, delong
 
 UNDEFINED = {"low": None, "high": None, "se": None, "df": None}
 
@@ -109,7 +110,7 @@ def test_constant_values_far_from_zero_have_zero_variance_despite_rounding():
 @pytest.mark.parametrize(
     ("statistic", "kind", "low", "high"),
     [
-        (AUC([1.0, 2.0, 3.0, 4.0, 5.0, 3.5], [0, 0, 1, 1, 1, 0]), "auc", 0.0, 1.0),
+        (TruePositiveRate([1.0, 2.0, 3.0, 4.0, 5.0, 3.5], [0, 0, 1, 1, 1, 0], 0.4), "auc", 0.0, 1.0),
         (RankCorrelation([1.0, 2.0, 3.0, 4.0], [1.0, 3.0, 2.0, 4.0]), "correlation", -1.0, 1.0),
         (RankCorrelation([1.0, 2.0, 3.0], [1.0, 3.0, 2.0]), "correlation", -1.0, 1.0),
         (Mean([1.0, 0.0, 0.0]), "rate", 0.0, 1.0),
@@ -120,6 +121,27 @@ def test_a_linear_interval_is_cut_off_at_the_range_of_what_is_estimated(statisti
     free = infer_cell("f", sample_of(statistic, "mean"), Design(interval="linear"))
     assert free.low < low or free.high > high
     assert (cell.low, cell.high) == (max(free.low, low), min(free.high, high))
+
+
+def test_the_interval_of_an_area_is_on_the_logit_scale_and_its_p_value_inverts_it():
+    area = AUC([1.0, 2.0, 3.0, 4.0, 5.0, 3.5], [0, 0, 1, 1, 1, 0])
+    sample = sample_of(area, "auc")
+    cell = infer_cell("f", sample, Design())
+    expected = delong([1.0, 2.0, 3.0, 4.0, 5.0, 3.5], [0, 0, 1, 1, 1, 0])
+    assert (cell.low, cell.high) == pytest.approx(tuple(expected.logit_interval(0.95)[0]), rel=1e-12)
+    assert (cell.se, cell.df) == pytest.approx((expected.covariance[0, 0] ** 0.5, expected.df[0]), rel=1e-12)
+    for bound in (cell.low, cell.high):
+        assert cell_p_value("f", sample, Design(), cell, bound, "two-sided") == pytest.approx(0.05, rel=1e-9)
+    assert cell_p_value("f", sample, Design(), cell, 0.0, "greater") == 0.0
+    assert cell_p_value("f", sample, Design(), cell, 1.0, "greater") == 1.0
+
+
+def test_a_class_of_one_cluster_has_no_interval():
+    sample = sample_of(AUC([2.5, 3.0, 2.0, 4.0], [1, 0, 0, 0]), "auc")
+    for interval in ("auto", "linear", "percentile", "bca", "jackknife"):
+        cell = infer_cell("f", sample, Design(interval=interval))
+        assert (cell.status, cell.low, cell.high, cell.se) == ("one cluster of a class", None, None, None)
+        assert cell.estimate == pytest.approx(1 / 3)
 
 
 def test_percentile_interval_and_standard_error_are_of_the_replicates():

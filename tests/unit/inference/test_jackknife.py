@@ -83,10 +83,12 @@ def test_of_two_sides_it_is_the_paired_test_or_welchs(shared):
 
 
 def test_undefined_without_a_cluster():
-    sample = sample_of(AUC([2.5, 3.0, 2.0, 4.0], [1, 0, 0, 0]), np.arange(4), np.ones(4), kind="auc")
+    correlation = RankCorrelation([1.0, 1.0, 1.0, 2.0], [1.0, 3.0, 2.0, 2.5])
+    sample = sample_of(correlation, np.arange(4), np.ones(4), kind="correlation")
     cell = infer_cell("f", sample, Design(interval="jackknife"))
     assert cell.status == "undefined without a cluster"
-    assert (cell.estimate, cell.low, cell.se) == (pytest.approx(1 / 3), None, None)
+    assert cell.estimate == pytest.approx(stats.spearmanr([1, 1, 1, 2], [1, 3, 2, 2.5]).statistic)
+    assert (cell.low, cell.se) == (None, None)
 
 
 def test_one_cluster_of_a_side_or_stratum():

@@ -68,17 +68,17 @@ def test_clusters_of_both_classes_give_the_linearised_variance():
     )
 
 
-def test_else_it_is_the_linearised_variance_with_larger_factors():
+def test_else_the_linearised_variance_has_another_factor_of_the_cross_term():
     found = obuchowski(SCORES[0], LABEL, CLUSTER).covariance[0, 0]
     influence = AUC(SCORES[0], LABEL).influence(np.ones(N))
-    i = np.unique(CLUSTER).size
-    extra = 0.0
-    for rows in (LABEL, ~LABEL):
-        own = np.unique(CLUSTER[rows]).size
-        squares = np.sum(np.bincount(CLUSTER[rows], influence[rows]) ** 2)
-        extra += squares * (own / (own - 1) - i / (i - 1))
-    assert extra > 0
-    assert found == pytest.approx(linearised(SCORES[0], LABEL, CLUSTER) + extra, rel=1e-12)
+    i = CLUSTER.max() + 1
+    sizes = [np.unique(CLUSTER[rows]).size for rows in (LABEL, ~LABEL)]
+    sums = [np.bincount(CLUSTER[rows], influence[rows], i) for rows in (LABEL, ~LABEL)]
+    clusters = np.unique(CLUSTER).size
+    factor = np.sqrt(np.prod([size / (size - 1) for size in sizes])) - clusters / (clusters - 1)
+    assert factor > 0
+    expected = found + 2 * factor * (sums[0] @ sums[1])
+    assert linearised(SCORES[0], LABEL, CLUSTER) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_row_a_cluster_is_delong():

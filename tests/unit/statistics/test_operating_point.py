@@ -45,7 +45,7 @@ def test_the_lowest_threshold_within_the_rate(score, rate):
 def test_a_rate_that_is_met_exactly():
     score, label = np.arange(20.0), np.arange(20) % 2 == 1
     for weights in (np.ones(20), np.full(20, 0.1)):
-        # The negatives 14, 16 and 18 are the 3 of 10; the positives 13, 15, 17 and 19 are no lower than these.
+        # The negatives 14, 16 and 18 are the 3 of 10; the positives 13, 15, 17 and 19 are not below them.
         assert TruePositiveRate(score, label, 0.3).value(weights) == pytest.approx(0.4, abs=1e-14)
         assert OperatingThreshold(score, label, 0.3).value(weights) == 13
 
