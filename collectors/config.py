@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
-import yaml
 from msgspec import Meta
 
-from collectors.evictors import Evictor, Protected
+from collectors.evictors import Evictor, Poisson, Protected
 from collectors.tasks import TASKS
-from kvstats.errors import InputError, nearest_name
+from kvstats.decoding import decode
+from kvstats.document import Document, Place, dotted, read_document
+from kvstats.errors import nearest_name
 
 __all__ = ["Arm", "CertificatePlan", "Condition", "ReplayPlan", "StudyPlan", "read_plan"]
 
 Condition = Literal["aware", "stream"]
 Budget = Annotated[float, Meta(gt=0.0, le=1.0)]
 Positive = Annotated[int, Meta(ge=1)]
+NonNegative = Annotated[int, Meta(ge=0)]
 Name = Annotated[str, Meta(min_length=1)]
 
 
@@ -40,7 +42,7 @@ class Arm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     name: Name
     evictor: Evictor
     budgets: Annotated[tuple[Budget, ...], Meta(min_length=1)]
-    seeds: Annotated[tuple[int, ...], Meta(min_length=1)] = (0,)
+    seeds: Annotated[tuple[NonNegative, ...], Meta(min_length=1)] = (0,)
 
 
 class CertificatePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,8 +78,8 @@ class ReplayPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Decode steps, each below the certificate's number of steps.
     """
 
-    inputs: Annotated[int, Meta(ge=0)] = 0
-    steps: tuple[Annotated[int, Meta(ge=0)], ...] = (0,)
+    inputs: NonNegative = 0
+    steps: tuple[NonNegative, ...] = (0,)
 
 
 class StudyPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -116,15 +118,15 @@ class StudyPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     suite: Name
     model: Name
     length: Positive
-    seed: int
-    tasks: dict[str, Positive]
+    seed: NonNegative
+    tasks: Annotated[dict[str, Positive], Meta(min_length=1)]
     conditions: Annotated[list[Condition], Meta(min_length=1)]
     arms: Annotated[list[Arm], Meta(min_length=1)]
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     window: Positive = 32
     agreement_top_k: Positive = 32
-    sinks: Annotated[int, Meta(ge=0)] = 4
-    recents: Annotated[int, Meta(ge=0)] = 32
+    sinks: NonNegative = 4
+    recents: NonNegative = 32
     success_threshold: float = 1.0
     certificate: CertificatePlan = CertificatePlan()
     replay: ReplayPlan = ReplayPlan()
@@ -150,28 +152,74 @@ def read_plan(path: str | os.PathLike[str]) -> StudyPlan:
     Raises
     ------
     InputError
-        The file is not YAML, has an unknown field or a value of the wrong type, names an unknown task,
-        gives two arms one name or one arm the name ``full``, or replays steps that are not certified.
+        ``{file}:{line}: {fault}; {remedy}``: the file is not plain YAML, has a key twice, an unknown key or
+        word, or a value of the wrong type or out of range; names an unknown task; gives two arms one name or
+        one arm the name ``full``; names a condition, budget or seed twice; replays steps that are not
+        certified; or has a `length` that leaves nothing to evict, fewer evictable positions than
+        `agreement_top_k`, or no more than the protected positions at a budget of a Poisson arm.
     """
-    file = Path(path)
-    if not file.is_file():
-        raise InputError.argument("read_plan", "path", str(path), "is not a file", "check the path")
-    try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-        plan = msgspec.convert(content, StudyPlan)
-    except (yaml.YAMLError, msgspec.ValidationError) as error:
-        raise InputError(f"{file}: {error}; correct the plan") from error
+    document = read_document(path)
+    plan = decode(document, StudyPlan)
     for task in plan.tasks:
         if task not in TASKS:
-            raise InputError(f"{file}: unknown task {task!r}; {nearest_name(task, TASKS)}")
-    names = [arm.name for arm in plan.arms]
-    for name in names:
-        if name == "full" or names.count(name) > 1:
-            raise InputError(f"{file}: the arm name {name!r} is taken; rename the arm")
-    late = [step for step in plan.replay.steps if step >= plan.certificate.steps]
-    if plan.replay.inputs and late:
-        raise InputError(
-            f"{file}: replay steps {late} are not among the {plan.certificate.steps} certified; "
-            "raise certificate.steps"
-        )
+            raise document.error(("tasks", task), f"has the unknown task {task!r}", nearest_name(task, TASKS))
+    check_once(document, ("conditions",), plan.conditions)
+    check_arms(document, plan)
+    check_length(document, plan)
+    for index, step in enumerate(plan.replay.steps):
+        if plan.replay.inputs and step >= plan.certificate.steps:
+            place: Place = ("replay", "steps", index)
+            raise document.error(
+                place,
+                f"{dotted(place)} is {step}, which is not among the {plan.certificate.steps} certified steps",
+                "raise certificate.steps",
+            )
     return plan
+
+
+def check_once(document: Document, place: Place, values: Sequence[object]) -> None:
+    """Refuse a list that names a value twice."""
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            raise document.error((*place, index), f"{dotted(place)} has {value!r} twice", "keep one of them")
+
+
+def check_arms(document: Document, plan: StudyPlan) -> None:
+    """Refuse arms without a name of their own, and budgets and seeds that are named twice."""
+    taken = {"full"}
+    for index, arm in enumerate(plan.arms):
+        place: Place = ("arms", index)
+        if arm.name in taken:
+            raise document.error((*place, "name"), f"the arm name {arm.name!r} is taken", "rename the arm")
+        taken.add(arm.name)
+        check_once(document, (*place, "budgets"), arm.budgets)
+        check_once(document, (*place, "seeds"), arm.seeds)
+
+
+def check_length(document: Document, plan: StudyPlan) -> None:
+    """Refuse prompts that are too short for what is kept, sampled and compared of them."""
+    protected = plan.protected.count
+    evictable = plan.length - protected
+    if evictable <= 0:
+        raise document.error(
+            ("length",),
+            f"length is {plan.length}, which leaves nothing to evict beside {protected} protected tokens",
+            "raise length, or lower sinks or recents",
+        )
+    if plan.agreement_top_k > evictable:
+        raise document.error(
+            ("agreement_top_k" if "agreement_top_k" in document.value else "length",),
+            f"agreement_top_k is {plan.agreement_top_k}, more than the {evictable} evictable of "
+            f"{plan.length} tokens",
+            "lower it, or raise length",
+        )
+    for index, arm in enumerate(plan.arms):
+        for position, budget in enumerate(arm.budgets):
+            if isinstance(arm.evictor, Poisson) and budget * plan.length <= protected:
+                place: Place = ("arms", index, "budgets", position)
+                raise document.error(
+                    place,
+                    f"{dotted(place)} is {budget}, which of {plan.length} tokens does not exceed {protected} "
+                    "protected",
+                    "raise the budget or length",
+                )

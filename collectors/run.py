@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 import torch
+from filelock import FileLock, Timeout
 
 from collectors.config import Condition, StudyPlan
 from collectors.models import LoadedModel, load_model
@@ -66,7 +67,7 @@ def study_record(plan: StudyPlan, loaded: LoadedModel) -> StudyRecord:
         dtype=plan.dtype,
         attention="sdpa",
         versions={"python": platform.python_version(), **{name: version(name) for name in libraries}},
-        host=f"{platform.system()} {platform.machine()}, {accelerator()}",
+        host=f"{platform.system()} {platform.machine()}, {device_name(loaded.model.device)}",
         settings=msgspec.to_builtins(plan),
         template_hash=template_hash(),
         started_at=datetime.now(UTC).replace(microsecond=0),
@@ -74,8 +75,8 @@ def study_record(plan: StudyPlan, loaded: LoadedModel) -> StudyRecord:
     )
 
 
-def accelerator() -> str:
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+def device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type
 
 
 def git_revision() -> str | None:
@@ -157,26 +158,52 @@ def work(unit: Unit) -> Block:
 def compute(plan: StudyPlan, units: list[Unit], workers: int) -> Iterator[Block]:
     """Yield the records of each unit, in the order of the units."""
     with ProcessPoolExecutor(workers, get_context("spawn"), begin_worker, (plan,)) as pool:
-        with interrupts_blocked():
-            blocks = pool.map(work, units)
         try:
+            with interrupts_held_back():
+                blocks = pool.map(work, units)
             yield from blocks
         finally:
             pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
-def interrupts_blocked() -> Iterator[None]:
-    """Block Ctrl-C, which reaches a whole group of processes, in the workers that are started inside.
+def interrupts_held_back() -> Iterator[None]:
+    """Start workers inside that Ctrl-C does not reach, and raise what came meanwhile at the end.
 
-    The parent alone decides what becomes of an interrupt. A new process inherits the blocked signals, from
-    its first instruction on.
+    An interrupt reaches a whole group of processes, and the parent alone decides what becomes of it. A new
+    process inherits the blocked signals, from its first instruction on; a half-started one must not be left
+    behind either, and another thread of the parent may take the signal although this one blocks it.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    held_back: list[int] = []
+    main = threading.current_thread() is threading.main_thread()
+    handler = signal.signal(signal.SIGINT, lambda number, _: held_back.append(number)) if main else None
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        if main:
+            signal.signal(signal.SIGINT, handler)
+    if held_back:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def written_alone(file: Path) -> Iterator[None]:
+    """Hold a lock beside a log, so that no second collection cuts off or repeats what this one writes."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(f"{file}.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise InputError(
+            f"{file}: is being written by another collection; wait for it, or name another log"
+        ) from error
+    try:
+        yield
+    finally:
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
 
 
 def run_plan(
@@ -207,7 +234,8 @@ def run_plan(
     Raises
     ------
     InputError
-        The log was begun by another plan, or holds a line that breaks the contract.
+        The log was begun by another plan or with other versions of the libraries, holds a line that breaks
+        the contract, or is being written by another process.
 
     Notes
     -----
@@ -216,7 +244,7 @@ def run_plan(
     """
     file = Path(path)
     loaded = load_model(plan.model, dtype=plan.dtype)
-    with LogWriter(file, study_record(plan, loaded)) as writer:
+    with written_alone(file), LogWriter(file, study_record(plan, loaded)) as writer:
         done = finished_units(file)
         units = plan_units(plan)
         todo = [unit for unit in units if (unit.task, unit.input_id(plan.seed), unit.condition) not in done]

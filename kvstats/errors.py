@@ -54,7 +54,11 @@ def nearest_name(name: str, known: Iterable[str]) -> str:
     "did you mean 'accuracy'?"
     >>> nearest_name("zzz", ["b", "a"])
     'known: a, b'
+    >>> nearest_name("zzz", [])
+    'there are none'
     """
     names = sorted(known)
+    if not names:
+        return "there are none"
     close = difflib.get_close_matches(name, names, n=1)
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(names)}"

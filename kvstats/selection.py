@@ -62,7 +62,9 @@ def truth(frame: pl.DataFrame, where: str, function: str) -> pl.Series:
                 "where",
                 where,
                 f"names the unknown column {name!r}",
-                f"text is quoted so: '{name}'" if f'"{name}"' in where else nearest_name(name, frame.columns),
+                f"text is quoted so: '{name}'"
+                if f'"{name}"' in where
+                else f"{nearest_name(name, frame.columns)}; text is quoted so: '{name}'",
             )
     try:
         found = frame.with_columns(condition.alias(KEPT))[KEPT]

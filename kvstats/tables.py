@@ -8,10 +8,18 @@ import polars as pl
 
 from kvstats.errors import InputError, nearest_name
 from kvstats.log.frames import Log
-from kvstats.log.records import INPUT_KEY, RUN_KEY
+from kvstats.log.records import INPUT_KEY, REPLAY_KEY, RUN_KEY
 from kvstats.selection import truth
 
-__all__ = ["arm_rows", "paired", "pairs_of", "require_values", "runs_with_inputs"]
+__all__ = [
+    "arm_rows",
+    "paired",
+    "pairs_of",
+    "require_values",
+    "runs_with_inputs",
+    "unique_inputs",
+    "unique_replays",
+]
 
 FULL = "full"
 """Name of the arm that keeps the whole cache."""
@@ -28,13 +36,15 @@ DERIVED_COLUMNS = ("failure", "induced_failure", "difference", "harm", "help")
 TWIN = "__twin__"
 
 
-def runs_with_inputs(log: Log) -> pl.DataFrame:
+def runs_with_inputs(log: Log, function: str = "runs_with_inputs") -> pl.DataFrame:
     """Return the runs of a log, each with the columns of its input record.
 
     Parameters
     ----------
     log : Log
         The log.
+    function : str
+        Name of the calling function, for messages.
 
     Returns
     -------
@@ -45,7 +55,7 @@ def runs_with_inputs(log: Log) -> pl.DataFrame:
     Raises
     ------
     InputError
-        When two input records have the same key.
+        When two runs, or two input records, have the same key.
 
     Examples
     --------
@@ -55,12 +65,25 @@ def runs_with_inputs(log: Log) -> pl.DataFrame:
     >>> runs_with_inputs(log).select("arm", "score", "drop").rows()
     [('full', 1.0, 0.05)]
     """
-    refuse_duplicates("runs_with_inputs", log.inputs, INPUT_KEY, "input records")
+    refuse_duplicates(function, log.runs, RUN_KEY, "runs")
+    refuse_duplicates(function, log.inputs, INPUT_KEY, "input records")
     names = [name for name in log.inputs.columns if name not in INPUT_KEY]
     renamed = {name: f"input_{name}" for name in names if name in log.runs.columns}
     return log.runs.join(
         log.inputs.rename(renamed), on=list(INPUT_KEY), how="left", nulls_equal=True, maintain_order="left"
     )
+
+
+def unique_inputs(log: Log, function: str) -> pl.DataFrame:
+    """Return the input records of a log, or raise `InputError` where two have the same key."""
+    refuse_duplicates(function, log.inputs, INPUT_KEY, "input records")
+    return log.inputs
+
+
+def unique_replays(log: Log, function: str) -> pl.DataFrame:
+    """Return the attention cells of a log, or raise `InputError` where two have the same key."""
+    refuse_duplicates(function, log.replays, REPLAY_KEY, "replay cells")
+    return log.replays
 
 
 def arm_rows(rows: pl.DataFrame, arm: str, function: str, argument: str = "arm") -> pl.DataFrame:
@@ -155,10 +178,9 @@ def paired(log: Log, *, arm: str, baseline: str = FULL, where: str | None = None
 
 def pairs_of(function: str, log: Log, arm: str, baseline: str, where: str | None) -> pl.DataFrame:
     """Do what `paired` does, with messages in the name of another function."""
-    everything = runs_with_inputs(log)
+    everything = runs_with_inputs(log, function)
     rows = arm_rows(everything, arm, function)
     twins = arm_rows(log.runs, baseline, function, "baseline")
-    refuse_duplicates(function, rows, RUN_KEY, f"rows of arm {arm!r}")
     on = list(INPUT_KEY)
     if baseline != FULL:
         on += ["budget", "budget_tokens"]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from collectors.evictors.selection import Protected, Selection
-from collectors.evictors.snapkv import window_score
+from collectors.evictors.snapkv import check_pool, window_score
 from kvstats.errors import InputError
 from kvstats.statistics.allocation import proportional_inclusion
 
@@ -27,7 +27,12 @@ class Poisson(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
     allocation : {"iterated", "one_pass"}
         How the probabilities are clipped to 1, see `kvstats.statistics.allocation.proportional_inclusion`.
     floor : float
-        Smallest probability.
+        Smallest probability, in (0, 1].
+
+    Raises
+    ------
+    InputError
+        When `pool` is even or below 1, or `floor` is outside (0, 1].
 
     References
     ----------
@@ -38,6 +43,14 @@ class Poisson(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
     pool: int = 1
     allocation: Literal["iterated", "one_pass"] = "iterated"
     floor: float = 1e-6
+
+    def __post_init__(self) -> None:
+        """Check the width of the pooling and the smallest probability."""
+        check_pool("Poisson", self.pool)
+        if not 0 < self.floor <= 1:
+            raise InputError.argument(
+                "Poisson", "floor", self.floor, "is not in (0, 1]", "pass a small probability"
+            )
 
     def select(
         self, attention: Tensor, budget: float, protected: Protected, rng: np.random.Generator

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from collectors.evictors.selection import Protected, Selection, keep_highest
+from kvstats.errors import InputError
 
-__all__ = ["SnapKV", "window_score"]
+__all__ = ["SnapKV", "check_pool", "window_score"]
 
 
 class SnapKV(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="evictor", tag="snapkv"):
@@ -25,6 +26,11 @@ class SnapKV(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     pool : odd int
         Width of the max-pooling of scores along positions; 1 pools nothing.
 
+    Raises
+    ------
+    InputError
+        When `pool` is even or below 1.
+
     References
     ----------
     Li et al. (2024), SnapKV: LLM Knows What You are Looking for Before Generation.
@@ -33,12 +39,23 @@ class SnapKV(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     scope: Literal["layer", "global"] = "layer"
     pool: int = 7
 
+    def __post_init__(self) -> None:
+        """Check the width of the pooling."""
+        check_pool("SnapKV", self.pool)
+
     def select(
         self, attention: Tensor, budget: float, protected: Protected, rng: np.random.Generator
     ) -> Selection:
         """Select the kept positions from window attention of shape [L, H, T]; no chance is involved."""
         score = window_score(attention, protected, scope=self.scope, pool=self.pool)
         return keep_highest(score, attention.shape[-1], budget, protected, "deterministic")
+
+
+def check_pool(evictor: str, pool: int) -> None:
+    """Refuse a width of the max-pooling that has no middle."""
+    if pool < 1 or pool % 2 == 0:
+        fault = "is even" if pool >= 1 else "is below 1"
+        raise InputError.argument(evictor, "pool", pool, fault, "pass an odd width; 1 pools nothing")
 
 
 def window_score(

@@ -21,7 +21,7 @@ from kvstats.log.frames import Log
 from kvstats.selection import select
 from kvstats.statistics.rank_correlation import RankCorrelation
 from kvstats.statistics.statistic import Statistic
-from kvstats.tables import require_values, runs_with_inputs
+from kvstats.tables import require_values, runs_with_inputs, unique_replays
 
 __all__ = ["certificate_coverage", "rank_correlation"]
 
@@ -76,7 +76,7 @@ def certificate_coverage(
         0.86  0.76  0.93  0.029  19  80        20  ok
     """
     function = "certificate_coverage"
-    replays = select(log.replays, where, function)
+    replays = select(unique_replays(log, function), where, function)
     for column in ("arm", "delta"):
         refuse_pooling(function, replays, by, column)
     for column in ("radius", "true_error"):
@@ -143,10 +143,10 @@ def rank_correlation(
     0.2529
     """
     function = "rank_correlation"
-    tables = {"replays": lambda: log.replays, "runs": lambda: runs_with_inputs(log)}
+    tables = {"replays": unique_replays, "runs": runs_with_inputs}
     if table not in tables:
         raise InputError.argument(function, "table", table, "is not known", nearest_name(str(table), tables))
-    rows = select(tables[table](), where, function)
+    rows = select(tables[table](log, function), where, function)
     refuse_pooling(function, rows, by, "arm")
     numeric = numeric_columns(rows)
     for argument, name in (("x", x), ("y", y)):

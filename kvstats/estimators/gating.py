@@ -14,7 +14,7 @@ from kvstats.log.frames import Log
 from kvstats.selection import select
 from kvstats.statistics.ratios import Mean
 from kvstats.statistics.statistic import Statistic
-from kvstats.tables import pairs_of, require_values
+from kvstats.tables import pairs_of, require_values, unique_inputs
 
 __all__ = ["delta", "kept_fraction", "mean_drop"]
 
@@ -129,7 +129,7 @@ def mean_drop(
     Raises
     ------
     InputError
-        When a value is null or a name is not known.
+        When a value is null, two input records have the same key, or a name is not known.
 
     References
     ----------
@@ -147,7 +147,9 @@ def mean_drop(
     task  estimate     low    high       se  df   n  clusters  status
     qa      0.0700  0.0669  0.0731  0.00152  29  30        30  ok
     """
-    return mean_of("mean_drop", select(log.inputs, where, "mean_drop"), column, by, design)
+    return mean_of(
+        "mean_drop", select(unique_inputs(log, "mean_drop"), where, "mean_drop"), column, by, design
+    )
 
 
 @estimator

@@ -70,7 +70,7 @@ def estimate(
 
 def runs_of(function: str, log: Log, arm: str | None, where: str | None, by: By) -> pl.DataFrame:
     """Return the runs of one arm, or of all where `by` or `where` keeps arms apart."""
-    rows = runs_with_inputs(log)
+    rows = runs_with_inputs(log, function)
     if arm is not None:
         rows = arm_rows(rows, arm, function)
     rows = select(rows, where, function)

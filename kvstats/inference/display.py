@@ -15,16 +15,25 @@ COLUMNS = ("estimate", "low", "high", "se", "df", "n", "clusters", "status")
 
 
 def decimals(low: float | None, high: float | None) -> int:
-    """Return how many decimals show two significant digits of the interval's width; 3 without an interval.
+    """Return how many decimals to show of an estimate and its interval.
+
+    They show two significant digits of the interval's width, and no bound as zero that is not: three without
+    an interval.
 
     Examples
     --------
-    >>> decimals(0.154, 0.220), decimals(10.0, 45.0), decimals(None, None)
-    (3, 0, 3)
+    >>> decimals(0.154, 0.220), decimals(10.0, 45.0), decimals(0.0011, 0.172), decimals(None, None)
+    (3, 0, 3, 3)
     """
     if low is None or high is None or not 0 < high - low < math.inf:
         return 3
-    return max(0, 1 - math.floor(math.log10(high - low)))
+    places = max(0, 1 - math.floor(math.log10(high - low)))
+    nearest = min((abs(bound) for bound in (low, high) if bound), default=1.0)
+    # A bound nearer to zero than a millionth of the width is zero for all that the interval can tell.
+    if nearest >= 1e-6 * (high - low):
+        while float(f"{nearest:.{places}f}") == 0:
+            places += 1
+    return places
 
 
 def shown(row: dict[str, Any]) -> list[str]:

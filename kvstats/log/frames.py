@@ -13,6 +13,7 @@ import polars as pl
 from kvstats.errors import InputError
 from kvstats.log.records import (
     INPUT_KEY,
+    REPLAY_KEY,
     RUN_KEY,
     InputRecord,
     ReplayRecord,
@@ -106,8 +107,6 @@ STUDY_SCHEMA: dict[str, pl.DataType] = {
 }
 REJECT_SCHEMA: dict[str, pl.DataType] = {"file": TEXT, "line": WHOLE, "error": TEXT, "text": TEXT}
 
-REPLAY_KEY = (*INPUT_KEY, "arm", "design", "budget", "seed", "layer", "head", "step")
-
 
 def empty(schema: dict[str, pl.DataType]) -> pl.DataFrame:
     return pl.DataFrame(schema=schema)
@@ -135,6 +134,11 @@ class Log:
     run_signals, input_signals : tuple of str
         Names of the columns of `runs` and of `inputs` that are signals.
 
+    Raises
+    ------
+    InputError
+        When a number of runs, inputs or replays is NaN: what is undefined is null.
+
     Examples
     --------
     >>> run = RunRecord(suite="s", model="m", task="t", input_id="1", arm="full", budget=1.0, score=1.0)
@@ -159,6 +163,7 @@ class Log:
             ("rejects", ("file", "line")),
         ):
             frame = getattr(self, name)
+            refuse_nan(name, frame)
             # The other columns order rows of the same key, which a log should not have.
             rest = [c for c in frame.columns if c not in key and not frame.schema[c].is_nested()]
             object.__setattr__(self, name, frame.sort(*key, *rest, nulls_last=False, maintain_order=True))
@@ -192,6 +197,18 @@ class Log:
         return f"<p>{escape(repr(self))}</p>{table}"
 
 
+def refuse_nan(name: str, frame: pl.DataFrame) -> None:
+    """Raise `InputError` where a number is NaN: it compares above all others, and would count as one."""
+    for column in frame.columns:
+        if frame.schema[column].is_float() and (count := int(frame[column].is_nan().sum())):
+            key = [part for part in (*INPUT_KEY, "arm", "budget", "seed") if part in frame.columns]
+            rows = frame.filter(pl.col(column).is_nan()).select(key).head(3).rows()
+            raise InputError(
+                f"Log: {column} is NaN in {count} of {frame.height} {name}, such as {rows}; "
+                "write null for what is undefined"
+            )
+
+
 def log_from_records(
     records: Sequence[StudyRecord | InputRecord | RunRecord | ReplayRecord],
     rejects: pl.DataFrame | None = None,
@@ -216,7 +233,8 @@ def log_from_records(
     """
     runs = [r for r in records if isinstance(r, RunRecord)]
     inputs = [r for r in records if isinstance(r, InputRecord)]
-    run_signals = signal_names(runs, RUN_SCHEMA)
+    # A run is joined with its input, so that its signals must not have the names of the input's fields.
+    run_signals = signal_names(runs, RUN_SCHEMA | INPUT_SCHEMA)
     input_signals = signal_names(inputs, INPUT_SCHEMA)
     return Log(
         runs=table(runs, RUN_SCHEMA, run_signals),

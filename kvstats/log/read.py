@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import os
+import re
 import zlib
 from collections.abc import Iterator, Sequence
 from io import BufferedReader
@@ -148,19 +149,30 @@ def open_log(file: Path) -> gzip.GzipFile | BufferedReader:
 
 DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 
+KEY = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:')
+"""What looks like a key. The decoder takes the last of equal keys, so lines with such are read slowly."""
+
 
 def read_line(line: bytes, number: int) -> Record | Reject:
     try:
         record = DECODER.decode(line)
     except (msgspec.MsgspecError, RecursionError):
         return read_line_slowly(line, number)
+    keys = KEY.findall(line)
+    if len(set(keys)) < len(keys):
+        return read_line_slowly(line, number)
     return unknown_version(record, line, number) or record
 
 
 def read_line_slowly(line: bytes, number: int) -> Record | Reject:
-    """Read a line that has unknown fields or -Infinity, or find what is wrong with it."""
+    """Read a line that has unknown fields, -Infinity or equal keys, or find what is wrong with it."""
     try:
-        fields = json.loads(line, parse_constant=only_minus_infinity, parse_float=finite)
+        fields = json.loads(
+            line,
+            parse_constant=only_minus_infinity,
+            parse_float=finite,
+            object_pairs_hook=without_repeated_keys,
+        )
         if rb"\ud" in line.lower():
             # Half of a surrogate pair is valid JSON, but no text.
             json.dumps(fields, ensure_ascii=False).encode()
@@ -199,6 +211,15 @@ def unknown_version(record: Record, line: bytes, number: int) -> Reject | None:
             "install the version of kvstats that wrote it",
         )
     return None
+
+
+def without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {repeated!r} comes twice")
+    return fields
 
 
 def finite(text: str) -> float:

@@ -18,6 +18,7 @@ from msgspec import Meta
 __all__ = [
     "INPUT_KEY",
     "RECORD_TYPES",
+    "REPLAY_KEY",
     "RUN_KEY",
     "SCHEMA_VERSION",
     "InputRecord",
@@ -42,6 +43,10 @@ INPUT_KEY = ("suite", "model", "task", "input_id", "condition")
 
 RUN_KEY = (*INPUT_KEY, "arm", "budget", "budget_tokens", "seed")
 """What identifies a scored generation; two runs with the same key are duplicates."""
+
+
+REPLAY_KEY = (*INPUT_KEY, "arm", "design", "budget", "seed", "layer", "head", "step", "delta")
+"""What identifies an attention cell; two replays with the same key are duplicates."""
 
 
 class StudyRecord(msgspec.Struct, kw_only=True, tag_field="record", tag="study", forbid_unknown_fields=True):
@@ -188,7 +193,7 @@ class RunRecord(msgspec.Struct, kw_only=True, tag_field="record", tag="run", for
     success: bool | None = None
     n_prompt: Count | None = None
     n_kept: Count | None = None
-    kept_fraction: Annotated[float, Meta(ge=0.0)] | None = None
+    kept_fraction: Share | None = None
     signals: dict[str, float | None] = {}
     certificate_per_head: list[list[float]] | None = None
     prediction: str | None = None

@@ -86,7 +86,7 @@ class LogWriter:
         The file, plain JSONL.
     study : StudyRecord
         First line of a new file. The first line of an existing file must agree with it on schema version,
-        suite, model, model revision, settings and template hash.
+        suite, model, model revision, dtype, attention, template hash, settings and versions.
 
     Raises
     ------
@@ -179,14 +179,15 @@ class LogWriter:
 
 def difference(begun: StudyRecord, now: StudyRecord) -> str | None:
     """Say in what two studies differ that one log cannot mix; None when they agree."""
-    for name in ("schema_version", "suite", "model", "model_revision", "template_hash"):
+    for name in ("schema_version", "suite", "model", "model_revision", "dtype", "attention", "template_hash"):
         before, after = getattr(begun, name), getattr(now, name)
         if before != after:
             return f"was begun with {name}={before!r}, not {after!r}"
-    for name in sorted(begun.settings.keys() | now.settings.keys()):
-        before, after = begun.settings.get(name), now.settings.get(name)
-        if before != after:
-            return f"was begun with settings.{name}={before!r}, not {after!r}"
+    for field in ("settings", "versions"):
+        then, today = getattr(begun, field), getattr(now, field)
+        for name in sorted(then.keys() | today.keys()):
+            if then.get(name) != today.get(name):
+                return f"was begun with {field}.{name}={then.get(name)!r}, not {today.get(name)!r}"
     return None
 
 

@@ -8,7 +8,12 @@ from typing import ClassVar
 
 from kvstats.errors import InputError
 from kvstats.planning.auc_power import check_side, least_effect
-from kvstats.planning.auc_variance import auc_covariance, auc_variance
+from kvstats.planning.auc_variance import (
+    anticipated_counts,
+    class_covariances,
+    class_variances,
+    satterthwaite_df,
+)
 from kvstats.planning.planned import (
     Alternative,
     Planned,
@@ -38,13 +43,14 @@ class AUCDifferencePower(Planned):
     level, alternative
         As passed.
     design_effect, se, df : float
-        What likeness within inputs multiplies the variance by; standard error of the difference and its
-        degrees of freedom.
+        What likeness within inputs divides the worth of rows by; anticipated standard error of the
+        difference, and its degrees of freedom, 0 where a class is worth one row or less.
     """
 
     assumptions: ClassVar[tuple[str, ...]] = (
         "both signals are known for all rows, and near normal within the classes after some transformation",
         "inputs are independent draws; each has about as many rows as the next, of either class alike",
+        "all that matters of either class's rows is how many independent ones they are worth",
         "prevalence and correlations are guesses, from a pilot or from like studies",
     )
     inputs: int
@@ -57,7 +63,7 @@ class AUCDifferencePower(Planned):
     intraclass_correlation: float
     design_effect: float
     se: float
-    df: int
+    df: float
     level: float
     alternative: Alternative
 
@@ -77,9 +83,11 @@ def auc_difference_power(
 ) -> AUCDifferencePower:
     r"""Plan a comparison of two signals by their areas, on the same rows.
 
-    Pass two of `inputs`, `auc` and `power`; the third is solved for. The test is a t test with inputs - 1
-    degrees of freedom of the difference, whose variance is that of both areas less twice their covariance
-    (see `auc_variance` and `auc_covariance`), times the design effect :math:`1 + (m - 1)\rho`.
+    Pass two of `inputs`, `auc` and `power`; the third is solved for. The test is a t test of the
+    difference itself. What either class contributes to its variance is what it contributes to that of both
+    areas (`class_variances`) less twice that to their covariance (`class_covariances`), at the counts of
+    `anticipated_counts` with the design effect :math:`1 + (m - 1)\rho`; the degrees of freedom are those of
+    `satterthwaite_df`: with few positives, about as many.
 
     Parameters
     ----------
@@ -124,7 +132,7 @@ def auc_difference_power(
     --------
     >>> plan = auc_difference_power(auc=0.8, other_auc=0.7, score_correlation=0.5, prevalence=0.2, power=0.8)
     >>> plan.inputs, round(plan.se, 4)
-    (311, 0.0355)
+    (320, 0.0353)
     """
     unknown = unknown_of(FUNCTION, {"inputs": inputs, "auc": auc, "power": power})
     wanted = 0.0 if power is None else check_share(FUNCTION, "power", power)
@@ -146,22 +154,25 @@ def auc_difference_power(
     check_side(FUNCTION, "auc", auc, other_auc, alternative)
     deff = design_effect(rows_per_input, intraclass_correlation)
 
-    def se(size: int, area: float) -> float:
-        rows = size * rows_per_input
-        classes = rows * prevalence, rows * (1 - prevalence)
-        variance = auc_variance(area, *classes) + auc_variance(other_auc, *classes)
-        variance -= 2 * auc_covariance(area, other_auc, *classes, score_correlation)
-        return math.sqrt(max(variance, 0.0) * deff)
+    def error(size: int, area: float) -> tuple[float, float]:
+        counts = anticipated_counts(size * rows_per_input, prevalence, deff)
+        ones, others = class_variances(area, *counts), class_variances(other_auc, *counts)
+        shared = class_covariances(area, other_auc, *counts, score_correlation)
+        of_positives, of_negatives = (
+            max(one + other - 2 * both, 0.0) for one, other, both in zip(ones, others, shared, strict=True)
+        )
+        parts = of_positives, of_negatives
+        return math.sqrt(sum(parts)), satterthwaite_df(parts, counts, size)
 
     def power_of(size: int, area: float) -> float:
-        if size * rows_per_input * min(prevalence, 1 - prevalence) < 1:
-            return 0.0  # not one row of each class is expected
-        return student_power(area - other_auc, se(size, area), size - 1, level, alternative)
+        se, df = error(size, area)
+        return student_power(area - other_auc, se, df, level, alternative) if df > 0 else 0.0
 
     if unknown == "inputs":
         size = fewest_inputs(FUNCTION, "power", wanted, lambda size: power_of(size, area) >= wanted)
     elif unknown == "auc":
         area = least_effect(FUNCTION, size, other_auc, wanted, alternative, lambda area: power_of(size, area))
+    se, df = error(size, area)
     return AUCDifferencePower(
         solved_for=unknown,
         inputs=size,
@@ -173,8 +184,8 @@ def auc_difference_power(
         rows_per_input=rows_per_input,
         intraclass_correlation=intraclass_correlation,
         design_effect=deff,
-        se=se(size, area),
-        df=size - 1,
+        se=se,
+        df=df,
         level=level,
         alternative=alternative,
     )

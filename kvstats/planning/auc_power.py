@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from scipy import special
+
 from kvstats.errors import InputError, nearest_name
-from kvstats.planning.auc_variance import AUCShape, auc_variance
+from kvstats.planning.auc_variance import AUCShape, anticipated_counts, class_variances, satterthwaite_df
 from kvstats.planning.planned import (
     Alternative,
     Planned,
@@ -28,6 +30,12 @@ __all__ = ["AUCPower", "auc_power", "check_side", "least_effect"]
 MARGIN = 1e-9
 """How near to an area of 0 or 1 the search for one comes."""
 
+STEPS = 400
+"""Areas at which the search for one looks first, since power may fall again near an area of 0 or 1."""
+
+LEAST_SPREAD = 0.75
+"""Least spread counted on: its first-order form falls on, to 0, for areas far out from the null value."""
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AUCPower(Planned):
@@ -38,13 +46,18 @@ class AUCPower(Planned):
     inputs, auc, power, null, prevalence, rows_per_input, intraclass_correlation, level, alternative, shape
         As passed to `auc_power`, or solved for.
     design_effect, se, df : float
-        What likeness within inputs multiplies the variance by; standard error and degrees of freedom.
+        What likeness within inputs divides the worth of rows by; anticipated standard error of the area, and
+        its degrees of freedom, 0 where a class is worth one row or less.
+    spread : float
+        Anticipated standard deviation of the test statistic.
     """
 
     assumptions: ClassVar[tuple[str, ...]] = (
         "inputs are independent draws; each has about as many rows as the next, of either class alike",
         "the prevalence and the correlation are guesses, from a pilot or from like studies",
-        "the area's estimate is near normal: at least ten rows of each class",
+        "all that matters of either class's rows is how many independent ones they are worth",
+        "the area's estimate is near normal on the logit scale: at least ten rows of each class, "
+        "more where the area is above 0.9",
     )
     inputs: int
     auc: float
@@ -55,7 +68,8 @@ class AUCPower(Planned):
     intraclass_correlation: float
     design_effect: float
     se: float
-    df: int
+    df: float
+    spread: float
     level: float
     alternative: Alternative
     shape: AUCShape
@@ -77,8 +91,20 @@ def auc_power(
     r"""Plan a study of whether a signal tells failures from successes.
 
     Pass two of `inputs`, `auc` and `power`; the third is solved for. The test is that of `kvstats.auc`: a t
-    test with inputs - 1 degrees of freedom of the area against `null`. Its variance is that of `auc_variance`
-    with prevalence x rows positives, times the design effect :math:`1 + (m - 1)\rho`.
+    test on the scale of log odds, with a variance from each class,
+
+    .. math:: T = \frac{L(\hat A) - L(A_0)}{s}, \qquad L(A) = \log \frac{A}{1 - A}, \qquad
+        s = \frac{\sqrt{v_+ + v_-}}{\hat A (1 - \hat A)},
+
+    the variances being those of `class_variances` at the counts of `anticipated_counts`, with the design
+    effect :math:`1 + (m - 1)\rho`, and its degrees of freedom those of `satterthwaite_df`. As s varies with
+    the estimate, T has, to first order, not the standard deviation 1 but
+
+    .. math:: \kappa = 1 - (L(A) - L(A_0)) \frac{d \log s}{d L},
+
+    above 1 for an area between 1/2 and a `null` that is farther out, and in most plans below it otherwise.
+    With :math:`\delta = (L(A) - L(A_0)) / s`, the power is that of a noncentral t variable of parameter
+    :math:`\delta / \kappa` to exceed the critical value over :math:`\kappa`.
 
     Parameters
     ----------
@@ -119,6 +145,16 @@ def auc_power(
     InputError
         When not exactly one figure is missing, a number is out of range, or no number of inputs will do.
 
+    Notes
+    -----
+    In simulations (normal scores, one row an input, 5000 studies each) plans of power 0.80 had a power of
+    0.797 for an area of 0.65 against 0.5 at prevalence 0.1 (34 positives), 0.791 for 0.8 against 0.5 at 0.3
+    (12), 0.806 for 0.9 against 0.8 at 0.3 (44), 0.799 for 0.8 against 0.9 at 0.2 (33), and 0.783 for 0.7
+    against 0.5 at 0.05 (19). Where few positives tell a high area from the value, the estimate is not normal
+    and the power is off, mostly on the safe side: 0.850 for 0.95 against 0.8 at 0.1 (16 positives), 0.845 for
+    0.9 against 0.5 at 0.3 (8 positives; in 3% of studies the area was 1, without a standard error). The
+    spread is taken to be at least 0.75.
+
     References
     ----------
     .. [1] Hanley and McNeil, Radiology 143, 1982.
@@ -129,7 +165,7 @@ def auc_power(
     --------
     >>> plan = auc_power(auc=0.65, power=0.8, prevalence=0.1, rows_per_input=4, intraclass_correlation=0.3)
     >>> plan.inputs, round(plan.se, 4)
-    (139, 0.053)
+    (161, 0.05)
     """
     function = "auc_power"
     unknown = unknown_of(function, {"inputs": inputs, "auc": auc, "power": power})
@@ -148,19 +184,33 @@ def auc_power(
     check_side(function, "auc", auc, null, alternative)
     deff = design_effect(rows_per_input, intraclass_correlation)
 
-    def se(size: int, area: float) -> float:
-        rows = size * rows_per_input
-        return math.sqrt(auc_variance(area, rows * prevalence, rows * (1 - prevalence), shape) * deff)
+    def error(size: int, area: float) -> tuple[float, float]:
+        counts = anticipated_counts(size * rows_per_input, prevalence, deff)
+        parts = class_variances(area, *counts, shape)
+        return math.sqrt(sum(parts)), satterthwaite_df(parts, counts, size)
+
+    def spread_of(size: int, area: float) -> float:
+        step = 1e-4
+        logit = float(special.logit(area))
+        logs = []
+        for shifted in (logit - step, logit + step):
+            near = float(special.expit(shifted))
+            logs.append(math.log(error(size, near)[0] / (near * (1 - near))))
+        change = (logs[1] - logs[0]) / (2 * step)
+        return max(1 - (logit - float(special.logit(null))) * change, LEAST_SPREAD)
 
     def power_of(size: int, area: float) -> float:
-        if size * rows_per_input * min(prevalence, 1 - prevalence) < 1:
-            return 0.0  # not one row of each class is expected
-        return student_power(area - null, se(size, area), size - 1, level, alternative)
+        se, df = error(size, area)
+        if df == 0:
+            return 0.0
+        effect = float(special.logit(area) - special.logit(null)) * area * (1 - area)
+        return student_power(effect, se, df, level, alternative, spread_of(size, area))
 
     if unknown == "inputs":
         size = fewest_inputs(function, "power", wanted, lambda size: power_of(size, area) >= wanted)
     elif unknown == "auc":
         area = least_effect(function, size, null, wanted, alternative, lambda area: power_of(size, area))
+    se, df = error(size, area)
     return AUCPower(
         solved_for=unknown,
         inputs=size,
@@ -171,8 +221,9 @@ def auc_power(
         rows_per_input=rows_per_input,
         intraclass_correlation=intraclass_correlation,
         design_effect=deff,
-        se=se(size, area),
-        df=size - 1,
+        se=se,
+        df=df,
+        spread=spread_of(size, area),
         level=level,
         alternative=alternative,
         shape=shape,
@@ -207,9 +258,14 @@ def least_effect(
 ) -> float:
     """Return the area nearest to the null value, on the side of the alternative, that has the power."""
     farthest = MARGIN if alternative == "less" else 1 - MARGIN
-    if power_of(farthest) < wanted:
+
+    def reached(share: float) -> float:
+        return power_of(null + share * (farthest - null))
+
+    enough = next((step for step in range(1, STEPS + 1) if reached(step / STEPS) >= wanted), None)
+    if enough is None:
         raise InputError.argument(
-            function, "inputs", size, "is too few: even a perfect signal has less power", "add inputs"
+            function, "inputs", size, "is too few: no area is told from it with such power", "add inputs"
         )
-    share = root(lambda share: power_of(null + share * (farthest - null)), wanted, 0.0, 1.0)
+    share = root(reached, wanted, (enough - 1) / STEPS, enough / STEPS)
     return null + share * (farthest - null)

@@ -144,8 +144,10 @@ def plan_audit(
         thousands of runs.
     floor : float, default 0.25
         Least probability, as a share of that of a simple random audit, in (0, 1]. A run that the signal holds
-        for safe still has this chance: however wrong the signal, the variance is at most 1/floor times that
-        of a simple random audit, and so is the bound where no harm is found. 1 makes all runs as likely.
+        for safe still has this chance: however wrong the signal, the variance is at most
+        :math:`(1 - \phi f) / (\phi (1 - f))` times that of a simple random audit, for a floor :math:`\phi`
+        and a share f = budget / N of the runs: 1/floor where few runs are repeated, and more where many are
+        (7 times, not 4, for a floor of 1/4 and half of the runs). 1 makes all runs as likely.
     key : sequence of str, optional
         Columns that tell runs apart; default: those of the log's run key that are there.
 

@@ -133,8 +133,12 @@ def design_effect(rows_per_input: float, intraclass_correlation: float) -> float
     return 1 + (rows_per_input - 1) * intraclass_correlation
 
 
-def student_power(effect: float, se: float, df: float, level: float, alternative: Alternative) -> float:
+def student_power(
+    effect: float, se: float, df: float, level: float, alternative: Alternative, spread: float = 1.0
+) -> float:
     """Return the power of a t test of an effect of 0, by the noncentral t distribution.
+
+    `spread` is the standard deviation of the estimate in units of `se`, where it is not 1.
 
     Examples
     --------
@@ -144,13 +148,13 @@ def student_power(effect: float, se: float, df: float, level: float, alternative
     towards = alternative == "two-sided" or (effect > 0) == (alternative == "greater")
     if se == 0:
         return float(effect != 0 and towards)
-    shift = abs(effect) / se
+    shift = abs(effect) / se / spread
     if alternative == "two-sided":
-        critical = float(student_quantile((1 - level) / 2, df))
+        critical = float(student_quantile((1 - level) / 2, df)) / spread
         # The other tail is below 1e-9 for larger shifts, for which scipy returns NaN.
         other = special.nctdtr(df, shift, -critical) if shift < 6 else 0.0
         return float(1 - special.nctdtr(df, shift, critical) + other)
-    critical = float(student_quantile(1 - level, df))
+    critical = float(student_quantile(1 - level, df)) / spread
     return float(1 - special.nctdtr(df, shift if towards else -shift, critical))
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from kvstats.document import Document, Place, dotted
 from kvstats.errors import nearest_name
-from kvstats.prereg.document import Document, Place, dotted
 
 __all__ = ["check_arguments", "check_name"]
 

@@ -7,13 +7,14 @@ import hashlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
+from kvstats.document import Document, Place, dotted
 from kvstats.errors import InputError
 from kvstats.log.frames import Log
 from kvstats.log.read import read_log
 from kvstats.log.records import INPUT_KEY
-from kvstats.prereg.document import Document, Place, dotted
 from kvstats.prereg.schema import Data
 
 __all__ = ["DataCounts", "Evidence", "check_paths", "read_evidence"]
@@ -38,6 +39,10 @@ class DataCounts:
         Replay records.
     rejects : int
         Lines that could not be read.
+    hashed : bool
+        Whether the registration names the SHA-256 of each file.
+    first_record : str or None
+        Earliest time among the records, in UTC; None when they have none.
     """
 
     files: int
@@ -45,6 +50,8 @@ class DataCounts:
     inputs: int
     replays: int
     rejects: int
+    hashed: bool
+    first_record: str | None
 
 
 @dataclass(frozen=True)
@@ -127,8 +134,29 @@ def read_evidence(document: Document, data: Data, folder: str | os.PathLike[str]
         inputs=log.runs.select(INPUT_KEY).n_unique(),
         replays=log.replays.height,
         rejects=log.rejects.height,
+        hashed=bool(data.sha256),
+        first_record=first_record(log),
     )
     return Evidence(log=log, counts=counts, findings=tuple(findings))
+
+
+def first_record(log: Log) -> str | None:
+    """Return the earliest time among the records of a log, in UTC."""
+    times = [
+        time
+        for time in (
+            log.studies["started_at"].min(),
+            log.inputs["recorded_at"].min(),
+            log.runs["recorded_at"].min(),
+        )
+        if isinstance(time, datetime)
+    ]
+    return in_utc(min(times)) if times else None
+
+
+def in_utc(time: datetime) -> str:
+    """Return a time with its zone as text, in UTC."""
+    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def matches(base: Path, pattern: str) -> list[str]:

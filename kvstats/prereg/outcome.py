@@ -6,6 +6,7 @@ import json
 import math
 import os
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -159,13 +160,26 @@ class Report:
         """0 when intact, else 3."""
         return 0 if self.intact else 3
 
+    @property
+    def registered_first(self) -> bool | None:
+        """Whether the registration's time lies before the first record's; None where that is not known."""
+        if self.data is None or self.data.first_record is None:
+            return None
+        first = datetime.fromisoformat(self.data.first_record)
+        return datetime.fromisoformat(self.registration.registered_at) < first
+
     def to_json(self) -> bytes:
         """Return the report as JSON: the same bytes for the same registration and the same records.
 
         Neither the order of rows or files, nor the number of threads, nor the time or the place of the
         call is in it. Undefined is null.
         """
-        content = {"format": FORMAT, "exit_code": self.exit_code, **asdict(self)}
+        content = {
+            "format": FORMAT,
+            "exit_code": self.exit_code,
+            "registered_first": self.registered_first,
+            **asdict(self),
+        }
         text = json.dumps(plain(content), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
         return f"{text}\n".encode()
 
@@ -208,8 +222,9 @@ class Report:
         verdicts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
         state = "intact" if self.intact else "NOT INTACT"
         anchor = "anchored" if self.registration.anchored else "unanchored"
+        late = "; REGISTERED AFTER ITS FIRST RECORD" if self.registered_first is False else ""
         noun = "claim" if len(self.claims) == 1 else "claims"
-        return f"Report: {self.study}; {len(self.claims)} {noun}: {verdicts}; {state}, {anchor}"
+        return f"Report: {self.study}; {len(self.claims)} {noun}: {verdicts}; {state}, {anchor}{late}"
 
     def _repr_html_(self) -> str:
         return claim_table(repr(self), self.deviations, self.integrity, self.guards, self.claims)

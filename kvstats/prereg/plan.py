@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from kvstats.document import Document, Place, dotted, read_document
 from kvstats.errors import InputError, nearest_name
 from kvstats.estimators import ESTIMATORS
 from kvstats.expressions import check_expression
@@ -19,7 +20,6 @@ from kvstats.log.frames import INPUT_SCHEMA, REPLAY_SCHEMA, RUN_SCHEMA, Log
 from kvstats.policies import gate
 from kvstats.prereg.arguments import check_arguments, check_name
 from kvstats.prereg.data import check_paths
-from kvstats.prereg.document import Document, Place, dotted, read_document
 from kvstats.prereg.rules import Rule, parse_rule
 from kvstats.prereg.schema import (
     Claim,

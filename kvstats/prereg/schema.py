@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
-from msgspec.inspect import ListType, LiteralType, StructType, Type, UnionType, type_info
 
-from kvstats.errors import InputError, nearest_name
-from kvstats.prereg.document import Document, Place, dotted
+from kvstats.decoding import decode
+from kvstats.document import Document
 
 __all__ = [
     "AtLeast",
@@ -28,9 +26,16 @@ __all__ = [
     "decode_registration",
 ]
 
+IDENTIFIER = "^[A-Za-z0-9][A-Za-z0-9_-]*$"
+SHA256 = "^[0-9a-f]{64}$"
+REMEDIES = {
+    IDENTIFIER: "an id has letters, digits, '-' and '_'",
+    SHA256: "write the 64 hexadecimal digits of a SHA-256, in lower case",
+}
+
 Text = Annotated[str, Meta(min_length=1)]
-Identifier = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$")]
-Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Identifier = Annotated[str, Meta(pattern=IDENTIFIER)]
+Digest = Annotated[str, Meta(pattern=SHA256)]
 Count = Annotated[int, Meta(ge=0)]
 Share = Annotated[float, Meta(gt=0.0, lt=1.0)]
 Value = str | int | float | bool
@@ -163,95 +168,4 @@ def decode_registration(document: Document) -> Registration:
         ``{file}:{line}: {fault}; {remedy}`` for an unknown key (with the nearest known one), a missing
         key, or a value of the wrong type or out of range.
     """
-    try:
-        return msgspec.convert(document.value, Registration)
-    except msgspec.ValidationError as error:
-        raise explained(document, str(error)) from error
-
-
-def explained(document: Document, message: str) -> InputError:
-    """Word a message of the decoder with the line, the value and a remedy."""
-    fault, _, path = message.partition(" - at ")
-    place = place_of(path.strip("`"))
-    if found := re.fullmatch(r"Object contains unknown field `(.*)`", fault):
-        name = found[1]
-        block = next(kind for kind in kinds_at(place) if isinstance(kind, StructType))
-        return document.error(
-            (*place, name),
-            f"{dotted(place)} has the unknown key {name!r}",
-            nearest_name(name, [field.encode_name for field in block.fields]),
-        )
-    if found := re.fullmatch(r"Object missing required field `(.*)`", fault):
-        return document.error(place, f"{dotted(place)} has no key {found[1]!r}", "add it")
-    value: Any = document.value
-    for step in place:
-        value = value[step]
-    shown = f"a {'list' if isinstance(value, list) else 'mapping'}"
-    if isinstance(value, str | int | float | bool):
-        shown = repr(value)
-    if fault.startswith("Invalid enum value"):
-        words = next(kind.values for kind in kinds_at(place) if isinstance(kind, LiteralType))
-        return document.error(
-            place, f"{dotted(place)} is {shown}, which is unknown", nearest_name(str(value), map(str, words))
-        )
-    return document.error(place, f"{dotted(place)} is {shown}: {plain(fault)}", remedy_for(fault))
-
-
-def place_of(path: str) -> Place:
-    """Turn the decoder's path into a place: ``$.claims[0].id`` is ``("claims", 0, "id")``.
-
-    A value of a mapping with free keys is ``[...]`` there; the place then is that of the mapping.
-    """
-    place: list[str | int] = []
-    for name, index in re.findall(r"\.([^.\[]+)|\[([0-9]+|\.\.\.)\]", path):
-        if index == "...":
-            break
-        place.append(int(index) if index else name)
-    return tuple(place)
-
-
-def kinds_at(place: Place) -> list[Type]:
-    """Return the types that the format admits at a place."""
-    kinds: list[Type] = [type_info(Registration)]
-    for step in place:
-        if isinstance(step, int):
-            kinds = [kind.item_type for kind in kinds if isinstance(kind, ListType)]
-        else:
-            blocks = [kind for kind in kinds if isinstance(kind, StructType)]
-            kinds = [field.type for block in blocks for field in block.fields if field.encode_name == step]
-        kinds = [kind for one in kinds for kind in (one.types if isinstance(one, UnionType) else [one])]
-    return kinds
-
-
-WORDS = {
-    "str": "text",
-    "int": "a whole number",
-    "float": "a number",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "a mapping",
-    "datetime": "a time",
-}
-
-
-def plain(fault: str) -> str:
-    """Put a decoder's message into the words of the format."""
-    fault = fault.replace(" | null", "").replace("`", "").replace(" | ", " or ")
-    fault = fault.replace("Invalid RFC3339 encoded datetime", "expected datetime")
-    fault = re.sub(r" matching regex '.*'", " of another form", fault)
-    return re.sub(r"\b(" + "|".join(WORDS) + r")\b", lambda m: WORDS[m[0]], fault[0].lower() + fault[1:])
-
-
-def remedy_for(fault: str) -> str:
-    """Say what to write instead."""
-    if "0-9a-f" in fault:
-        return "write the 64 hexadecimal digits of a SHA-256, in lower case"
-    if "matching regex" in fault:
-        return "an id has letters, digits, '-' and '_'"
-    if "datetime" in fault or "timezone" in fault:
-        return "write a time with its zone, such as 2026-11-29T20:00:00Z"
-    if fault.startswith("Expected `str") and "got" in fault:
-        return "write text; a number or truth value that is meant as text needs quotes"
-    if re.match(r"Expected `(int|float)\b.*got `str", fault):
-        return "write a number, without quotes"
-    return "correct the value"
+    return decode(document, Registration, REMEDIES)

@@ -6,10 +6,9 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.prereg.data import DataCounts, read_evidence
+from kvstats.prereg.data import DataCounts, in_utc, read_evidence
 from kvstats.prereg.judge import claim_outcome, guard_outcome, judge_claims, judge_guard
 from kvstats.prereg.outcome import ClaimOutcome, GuardOutcome, RegistrationFacts, Report
 from kvstats.prereg.plan import ClaimPlan, Plan, load_plan
@@ -221,7 +220,3 @@ def build_report(
         guards=guards,
         claims=claims,
     )
-
-
-def in_utc(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -61,7 +61,10 @@ def print_report(report: Report, file: IO[str]) -> None:
             widths = [max(width, len(cell)) for width, cell in zip(widths, cells, strict=True)]
         table.add_section()
     console = console_for(file)
-    console.width = max(console.width, sum(widths) - widths[1] + CLAIM_WIDTH + GAP * len(widths))
+    # An id that is cut in two cannot be copied.
+    claim_width = max(CLAIM_WIDTH, *(len(claim.id) for claim in report.claims))
+    table.columns[1].min_width = claim_width
+    console.width = max(console.width, sum(widths) - widths[1] + claim_width + GAP * len(widths))
     for line in heading(report):
         console.print(line)
     console.print(table)
@@ -80,13 +83,25 @@ def heading(report: Report) -> Iterable[RenderableType]:
     registration = report.registration
     anchor = "as expected" if registration.anchored else "unanchored"
     yield Text(report.study, "bold")
-    yield Text(f"registration  {registration.file}, {registration.registered_at}")
+    order = {
+        True: "before the first record",
+        False: "AFTER THE FIRST RECORD",
+        None: "the records have no times",
+    }
+    late = report.registered_first is False
+    yield Text(
+        f"registration  {registration.file}, {registration.registered_at} ({order[report.registered_first]})"
+        if report.data is not None
+        else f"registration  {registration.file}, {registration.registered_at}",
+        "bold red" if late else "",
+    )
     yield Text(f"sha256        {registration.sha256} ({anchor})")
     if report.data is not None:
         counts = report.data
         yield Text(
-            f"data          {counts.runs:,} runs of {counts.inputs:,} inputs, "
-            f"{counts.replays:,} replay cells, {counts.rejects:,} rejects; {counts.files:,} files"
+            f"data          {several(counts.runs, 'run')} of {several(counts.inputs, 'input')}, "
+            f"{several(counts.replays, 'replay cell')}, {several(counts.rejects, 'reject')}; "
+            f"{several(counts.files, 'file')}, {'as registered' if counts.hashed else 'not hashed'}"
         )
     for name, text in (("exclusions", report.exclusions), ("stopping rule", report.stopping_rule)):
         if text is not None:
@@ -99,6 +114,10 @@ def heading(report: Report) -> Iterable[RenderableType]:
         state = {True: "holds", False: "FAILS", None: "not evaluated"}[guard.holds]
         text = f"guard         {guard.id} {state}" + (f": {guard.reason}" if guard.holds is False else "")
         yield Text(text, "bold red" if guard.holds is False else "")
+
+
+def several(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def claim_lines(claim: ClaimOutcome) -> Iterable[tuple[Text, tuple[str, ...]]]:

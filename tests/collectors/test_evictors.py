@@ -118,6 +118,23 @@ def test_a_budget_below_the_protected_keeps_the_protected(attention):
         Poisson().select(attention, 0.05, PROTECTED, np.random.default_rng(0))
 
 
+@pytest.mark.parametrize("evictor", [SnapKV, Poisson])
+@pytest.mark.parametrize(
+    ("pool", "fault"), [(4, "is even"), (2, "is even"), (0, "is below 1"), (-3, "is below 1")]
+)
+def test_a_pool_without_a_middle_is_refused(evictor, pool, fault):
+    message = f"{evictor.__name__}: pool={pool} {fault}; pass an odd width; 1 pools nothing"
+    with pytest.raises(InputError, match=message):
+        evictor(pool=pool)
+
+
+@pytest.mark.parametrize("floor", [0.0, -0.1, 1.5, math.nan])
+def test_a_floor_that_is_no_probability_is_refused(floor):
+    with pytest.raises(InputError, match=rf"Poisson: floor={floor} is not in \(0, 1\]; pass a small"):
+        Poisson(floor=floor)
+    assert Poisson(floor=1.0).floor == 1.0
+
+
 def test_a_cache_without_tail_is_refused():
     with pytest.raises(InputError, match="total=12 leaves nothing to evict beside 12 protected tokens"):
         PROTECTED.tail(12)

@@ -14,7 +14,7 @@ import pytest
 
 import kvstats as kv
 from collectors.config import read_plan
-from collectors.run import plan_units
+from collectors.run import plan_units, written_alone
 from kvstats.errors import InputError
 
 PLAN = """
@@ -164,28 +164,149 @@ def test_a_log_of_another_plan_is_refused(unbroken, tmp_path):
     assert unbroken.read_bytes() == before
 
 
+TASKS = "tasks: {niah_single: 2, niah_multikey_1: 1}"
+POOL = "scope: layer, pool: 7}"
+SAMPLED = "{evictor: poisson}"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("niah_single: 2", "niah_singel: 2", "unknown task 'niah_singel'; did you mean 'niah_single'?"),
-        ("length: 190", "lenght: 190", "unknown field `lenght`"),
-        ("length: 190", "length: long", "Expected `int`, got `str` - at `\\$.length`"),
-        ("name: snapkv,", "name: full,", "the arm name 'full' is taken; rename the arm"),
-        ("name: poisson,", "name: snapkv,", "the arm name 'snapkv' is taken"),
-        ("steps: [0, 2]", "steps: [0, 3]", "replay steps \\[3\\] are not among the 3 certified"),
-        ("evictor: snapkv,", "evictor: h2o,", "Invalid value 'h2o'"),
-        ("budgets: [0.6]", "budgets: [60]", "Expected `float` <= 1.0"),
-        ("suite: small", "suite: [", "correct the plan"),
+        (
+            "niah_single: 2",
+            "niah_singel: 2",
+            "6: has the unknown task 'niah_singel'; did you mean 'niah_single'",
+        ),
+        (TASKS, "tasks: {}", "6: tasks is a mapping: expected a mapping of length >= 1"),
+        (
+            TASKS,
+            "tasks:\n  niah_single: many",
+            "7: tasks.niah_single is 'many': expected a whole number, got te",
+        ),
+        (
+            TASKS,
+            "tasks:\n  niah_single: 1\n  niah_single: 2",
+            "8: has the key 'niah_single' again, first on li",
+        ),
+        ("seed: 5", "seed: 5\nseed: 6", "6: has the key 'seed' again, first on line 5; keep one of them"),
+        ("seed: 5", "seed: -5", "5: seed is -5: expected a whole number >= 0"),
+        ("length: 190", "lenght: 190", "4: the file has the unknown key 'lenght'; did you mean 'length'?"),
+        (
+            "length: 190",
+            "length: long",
+            "4: length is 'long': expected a whole number, got text; write a number",
+        ),
+        (
+            "length: 190",
+            "length: 36",
+            "4: length is 36, which leaves nothing to evict beside 36 protected tok",
+        ),
+        (
+            "length: 190",
+            "length: 67",
+            "4: agreement_top_k is 32, more than the 31 evictable of 67 tokens; lower",
+        ),
+        (
+            "seed: 5",
+            "seed: 5\nagreement_top_k: 155",
+            "6: agreement_top_k is 155, more than the 154 evictable of",
+        ),
+        (
+            "conditions: [aware]",
+            "conditions: [awear]",
+            "7: conditions[0] is 'awear', which is unknown; did you",
+        ),
+        (
+            "conditions: [aware]",
+            "conditions: [aware, aware]",
+            "7: conditions has 'aware' twice; keep one of them",
+        ),
+        ("name: snapkv,", "name: full,", "9: the arm name 'full' is taken; rename the arm"),
+        ("name: poisson,", "name: snapkv,", "10: the arm name 'snapkv' is taken; rename the arm"),
+        (
+            "steps: [0, 2]",
+            "steps: [0, 3]",
+            "12: replay.steps[1] is 3, which is not among the 3 certified steps",
+        ),
+        (
+            "evictor: snapkv,",
+            "evictor: snapvk,",
+            "9: arms[0].evictor.evictor is 'snapvk', which is unknown; did",
+        ),
+        (
+            "evictor: snapkv,",
+            "evictor: h2o,",
+            "evictor is 'h2o', which is unknown; known: poisson, snapkv, uni",
+        ),
+        (POOL, "scope: layer, pol: 7}", "9: arms[0].evictor has the unknown key 'pol'; did you mean 'pool'?"),
+        (POOL, "scope: layer, pool: 6}", "9: SnapKV: pool=6 is even; pass an odd width"),
+        (SAMPLED, "{evictor: poisson, pool: 0}", "10: Poisson: pool=0 is below 1; pass an odd width"),
+        (SAMPLED, "{evictor: poisson, floor: 0.0}", "10: Poisson: floor=0.0 is not in (0, 1]; pass a small"),
+        (
+            SAMPLED,
+            "{evictor: poisson, floor: 1e-6}",
+            "10: arms[1].evictor.floor is 1e-6, which is a number in",
+        ),
+        ("budgets: [0.6]", "budgets: [60]", "10: arms[1].budgets[0] is 60: expected a number <= 1.0"),
+        ("budgets: [0.5, 1.0]", "budgets: [0.5, 0.50]", "9: arms[0].budgets has 0.5 twice; keep one of them"),
+        (
+            "budgets: [0.6]",
+            "budgets: [0.6, 0.18]",
+            "10: arms[1].budgets[1] is 0.18, which of 190 tokens does no",
+        ),
+        ("seeds: [0, 1]", "seeds: [1, 1]", "10: arms[1].seeds has 1 twice; keep one of them"),
+        ("seeds: [0, 1]", "seeds: [0, -1]", "10: arms[1].seeds[1] is -1: expected a whole number >= 0"),
+        ("suite: small", "suite: [", "is not YAML (while parsing a flow"),
     ],
 )
 def test_a_bad_plan_is_refused(tmp_path, old, new, message):
-    with pytest.raises(InputError, match=message):
-        read_plan(write_plan(tmp_path, PLAN.replace(old, new)))
+    assert PLAN.count(old) == 1
+    text = PLAN.replace(old, new)
+    with pytest.raises(InputError) as error:
+        read_plan(write_plan(tmp_path, text))
+    assert str(error.value).startswith(f"{tmp_path / 'small.yaml'}:")
+    assert message in str(error.value)
+
+
+def test_a_tab_in_a_plan_is_named(tmp_path):
+    text = PLAN.replace("  - {name: poisson", "\t- {name: poisson")
+    with pytest.raises(
+        InputError, match=r"small\.yaml:10: .*; replace the tab: indentation is made of spaces$"
+    ):
+        read_plan(write_plan(tmp_path, text))
+
+
+def test_a_plan_at_the_limits_is_read(tmp_path):
+    least = PLAN.replace("length: 190", "length: 68").replace("[0.6]", "[0.53]").replace("seed: 5", "seed: 0")
+    assert 36 < 0.53 * read_plan(write_plan(tmp_path, least)).length < 37
+
+
+@pytest.mark.parametrize("content", [PLAN.encode("utf-16"), b"\x1f\x8b\x08\x00"])
+def test_a_plan_that_is_not_text_is_refused(tmp_path, content):
+    path = tmp_path / "small.yaml"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"small\.yaml:1: is not UTF-8; save the file as UTF-8"):
+        read_plan(path)
 
 
 def test_a_missing_plan_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"path='.*nothing.yaml' is not a file; check the path"):
+    with pytest.raises(
+        InputError, match=r"nothing\.yaml: cannot be read \(No such file or directory\); check"
+    ):
         read_plan(tmp_path / "nothing.yaml")
+
+
+def test_a_log_that_another_collection_writes_is_left_alone(tmp_path):
+    log = tmp_path / "log.jsonl"
+    with (
+        written_alone(log),
+        pytest.raises(InputError, match=r"log\.jsonl: is being written by another collection; wait"),
+        written_alone(log),
+    ):
+        raise AssertionError("two at once")
+    with written_alone(log):
+        assert (tmp_path / "log.jsonl.lock").exists()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_units_take_tasks_in_turn(tmp_path):

@@ -3,11 +3,11 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from kvstats.planning import audit_estimate, difference_power, plan_audit, rate_power
+from kvstats.planning import auc_power, audit_estimate, difference_power, plan_audit, rate_power
 from kvstats.planning.audit_interval import gamma_interval, most_hidden
 from kvstats.planning.truth import any_event
 
@@ -84,6 +84,18 @@ def test_power_of_a_difference_rises_with_inputs(inputs, part, discordance, rows
     fewer, more = (difference_power(inputs=n, **figures) for n in (inputs, 2 * inputs))
     assert 0 <= fewer.power <= more.power + 1e-9 <= 1 + 2e-9
     assert fewer.se >= more.se
+
+
+@given(st.integers(20, 5000), st.floats(0.05, 0.9), shares, st.floats(0.02, 0.98), st.floats(1, 10), shares)
+def test_power_of_an_area_rises_with_inputs(inputs, area, null, prevalence, rows, correlation):
+    assume(abs(area - null) > 0.01)
+    figures = {"auc": area, "null": null, "prevalence": prevalence, "rows_per_input": rows}
+    fewer, more = (
+        auc_power(inputs=n, intraclass_correlation=correlation, **figures) for n in (inputs, 2 * inputs)
+    )
+    assert 0 <= fewer.power <= more.power + 1e-6 <= 1 + 2e-6
+    assert fewer.se >= more.se
+    assert fewer.df <= more.df <= 2 * inputs - 1
 
 
 @given(st.integers(2, 3000), st.floats(0, 0.9), st.floats(0.02, 0.5))

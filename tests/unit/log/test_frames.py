@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import polars as pl
 import pytest
@@ -122,3 +123,19 @@ def test_a_log_of_frames_is_sorted_too():
     frame = pl.DataFrame([[None] * len(RUN_SCHEMA)] * 2, schema=RUN_SCHEMA, orient="row")
     frame = frame.with_columns(input_id=pl.Series(["b", "a"]))
     assert Log(runs=frame).runs["input_id"].to_list() == ["a", "b"]
+
+
+@pytest.mark.parametrize("field", ["score", "kept_fraction"])
+def test_nan_is_refused_wherever_it_comes_from(make_run, field):
+    run = make_run(**{field: math.nan})
+    with pytest.raises(InputError, match=rf"Log: {field} is NaN in 1 of 1 runs, such as .*; write null for"):
+        log_from_records([run])
+    with pytest.raises(InputError, match="Log: score is NaN in 1 of 1 runs"):
+        log_from_records([make_run()]).with_runs(
+            log_from_records([make_run()]).runs.with_columns(score=pl.lit(math.nan))
+        )
+
+
+def test_a_run_signal_must_not_be_named_like_a_field_of_its_input(make_run):
+    with pytest.raises(InputError, match="signals='drop' is the name of a field of the record; rename"):
+        log_from_records([make_run(signals={"drop": 0.1})])

@@ -127,6 +127,12 @@ def test_blank_lines_are_passed_over(write):
     assert (log.runs.height, log.rejects.height) == (1, 0)
 
 
+def test_keys_that_are_equal_in_different_objects_are_no_fault(write):
+    log = read_log(write("{" + KEY + ',"extra":{"score":1},"score":0.5,"prediction":"\\"score\\": 1"}'))
+    assert log.runs["score"].to_list() == [0.5]
+    assert log.runs["prediction"].to_list() == ['"score": 1']
+
+
 def test_minus_infinity_is_a_logprob(write):
     log = read_log(write("{" + KEY + ',"signals":{"logprob":-Infinity}}'))
     assert log.runs["logprob"].to_list() == [-float("inf")]
@@ -140,6 +146,9 @@ def test_minus_infinity_is_a_logprob(write):
         ("{" + KEY + ',"signals":{"logprob":Infinity}}', "is not JSON (Infinity is not JSON)"),
         ("{" + KEY + ',"signals":{"logprob":NaN}}', "is not JSON (NaN is not JSON)"),
         ("{" + KEY + ',"score":1e999}', "is not JSON (1e999 is too large for a number)"),
+        ("{" + KEY + ',"score":1,"score":0}', "is not JSON (the key 'score' comes twice)"),
+        ("{" + KEY + ',"signals":{"a":1,"a":2}}', "is not JSON (the key 'a' comes twice)"),
+        ("{" + KEY + ',"kept_fraction":1.5}', "breaks the contract of run records (Expected `float` <= 1.0"),
         ("{" + KEY + ',"score":-Infinity}', "has score=-Infinity, which only signals.logprob may be"),
         ("{" + KEY + ',"signals":{"margin":-Infinity}}', "has signals.margin=-Infinity"),
         ("{" + KEY + ',"extra":{"a":[-Infinity]}}', "has extra.a[0]=-Infinity"),

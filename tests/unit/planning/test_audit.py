@@ -44,6 +44,24 @@ def test_probabilities_are_proportional_to_the_anticipated_spread(runs, estimato
     assert plan.worth > 1
 
 
+@pytest.mark.parametrize("floor", [0.1, 0.25, 1.0])
+@pytest.mark.parametrize("budget", [20, 100, 160])
+def test_the_floor_bounds_the_variance_whatever_the_outcomes(floor, budget):
+    size = 200
+    frame = pl.DataFrame({"input_id": [f"{i:03}" for i in range(size)], "s": [1.0] * 160 + [0.0] * 40})
+    plan = plan_audit(frame, budget=budget, seed=0, spread="s", floor=floor)
+    pi, share = plan.frame["inclusion_probability"].to_numpy(), budget / size
+    bound = (1 - floor * share) / (floor * (1 - share))
+    random = np.random.default_rng(5)
+    worst = np.where(np.arange(size) < 160, 0.0, 1.0)  # all that varies is where the signal sees nothing
+    for outcome in (worst, 1 - worst, *random.standard_normal((20, size))):
+        ratio = ((1 - pi) / pi * outcome**2).sum() / ((1 - share) / share * outcome**2).sum()
+        assert ratio <= bound * (1 + 1e-9)
+        if outcome is worst:
+            assert ratio == pytest.approx(bound)
+    assert bound == pytest.approx(1.0) if floor == 1 else bound > 1 / floor
+
+
 def test_the_floor_bounds_the_probabilities(runs):
     pi = plan_audit(runs, budget=20, seed=0, harm_probability="risk").frame["inclusion_probability"]
     assert pi.min() >= 0.25 * 0.2 - 1e-12

@@ -12,6 +12,8 @@ from kvstats.errors import InputError
 from kvstats.prereg.data import DataCounts, read_evidence
 from kvstats.prereg.plan import load_plan
 
+FIRST = "2026-11-01T00:00:00Z"
+
 
 @pytest.fixture
 def evidence(register):
@@ -30,7 +32,9 @@ def digest(path):
 
 def test_counts(toy, evidence):
     found = evidence()
-    assert found.counts == DataCounts(files=1, runs=80, inputs=20, replays=10, rejects=0)
+    assert found.counts == DataCounts(
+        files=1, runs=80, inputs=20, replays=10, rejects=0, hashed=False, first_record=FIRST
+    )
     assert found.findings == ()
     assert found.log.runs.height == 80
 
@@ -42,7 +46,9 @@ def test_several_patterns_read_each_file_once(toy_records, write_log, evidence):
     (plain.parent / "b.jsonl.gz").write_bytes(gzip.compress(plain.read_bytes()))
     plain.unlink()
     found = evidence("runs: [logs/a.jsonl, 'logs/**/*.jsonl*', './logs/a.jsonl', 'logs/*.jsonl']")
-    assert found.counts == DataCounts(files=2, runs=80, inputs=20, replays=10, rejects=0)
+    assert found.counts == DataCounts(
+        files=2, runs=80, inputs=20, replays=10, rejects=0, hashed=False, first_record=FIRST
+    )
 
 
 def test_another_folder(toy, evidence, tmp_path):

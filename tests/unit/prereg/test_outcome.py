@@ -46,7 +46,16 @@ def test_json_is_strict_sorted_and_complete(report):
         "registered_at": "2026-10-31T12:00:00Z",
         "anchored": False,
     }
-    assert content["data"] == {"files": 1, "runs": 80, "inputs": 20, "replays": 10, "rejects": 0}
+    assert content["registered_first"] is True
+    assert content["data"] == {
+        "files": 1,
+        "runs": 80,
+        "inputs": 20,
+        "replays": 10,
+        "rejects": 0,
+        "hashed": False,
+        "first_record": "2026-11-01T00:00:00Z",
+    }
     assert content["design"]["cluster"] == ["suite", "task", "input_id"]
     claim = content["claims"][0]
     assert (claim["id"], claim["by"], claim["quantifier"]) == ("harm", ["task"], "all")

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
+from kvstats.document import read_document
 from kvstats.errors import InputError
-from kvstats.prereg.document import read_document
 from kvstats.prereg.schema import AtLeast, decode_registration
 
 RUNS = "runs: [logs/*.jsonl]"
@@ -98,20 +98,20 @@ def test_times_quoted_or_not(register, text):
 @pytest.mark.parametrize(
     ("old", "new", "line", "fault"),
     [
-        ("study:", "stdy:", 1, "the registration has the unknown key 'stdy'; did you mean 'study'?"),
-        ("study: toy\n", "", 1, "the registration has no key 'study'; add it"),
+        ("study:", "stdy:", 1, "the file has the unknown key 'stdy'; did you mean 'study'?"),
+        ("study: toy\n", "", 1, "the file has no key 'study'; add it"),
         ("study: toy", "study: 7", 1, "study is 7: expected text, got a whole number; write text; a number"),
         ("study: toy", 'study: ""', 1, "study is '': expected text of length >= 1"),
         ("claims:\n", "claims: 3\nx:\n", 5, "claims is 3: expected a list, got a whole number"),
         ("claims:", "polices: []\nclaims:", 5, "has the unknown key 'polices'; did you mean 'policies'?"),
-        ("registered_at: 2026-10-31T12:00:00Z\n", "", 1, "the registration has no key 'registered_at'"),
+        ("registered_at: 2026-10-31T12:00:00Z\n", "", 1, "the file has no key 'registered_at'"),
         ("T12:00:00Z", "T12:00:00", 2, "expected a time with a timezone component; write a time with its"),
         ("T12:00:00Z", "", 2, "registered_at is the bare date 2026-10-31; quote it if it is text"),
         ("2026-10-31T12:00:00Z", "soon", 2, "registered_at is 'soon': expected a time; write a time with"),
         ("2026-10-31T12:00:00Z", "7", 2, "registered_at is 7: expected a time, got a whole number"),
         (RUNS, "runs: []", 4, "data.runs is a list: expected a list of length >= 1"),
         (RUNS, "runs: logs", 4, "data.runs is 'logs': expected a list, got text"),
-        (RUNS, RUNS + SHA, 5, "data.sha256 is a mapping: expected text of another form; write the 64 hexa"),
+        (RUNS, RUNS + SHA, 5, "data.sha256.a is 'abc': expected text of another form; write the 64 hexa"),
         (RUNS, RUNS + "\n  expected: {runs: 1.5}", 5, "data.expected.runs is 1.5: expected a whole number"),
         (RUNS, RUNS + "\n  expected: {run: 1}", 5, "data.expected has the unknown key 'run'; did you mean"),
         (
@@ -150,7 +150,12 @@ def test_times_quoted_or_not(register, text):
         (WHERE, "    quantifier: most\n", 10, "claims[0].quantifier is 'most', which is unknown; known: all"),
         (WHERE, "    quantifier: {at_least: 0}\n", 10, "at_least is 0: expected a whole number >= 1"),
         (WHERE, "    quantifier: {at_leest: 1}\n", 10, "claims[0].quantifier has the unknown key 'at_leest'"),
-        (WHERE, "    contrast: {task: [a]}\n", 10, "claims[0].contrast is a mapping: expected a list of len"),
+        (
+            WHERE,
+            "    contrast: {task: [a]}\n",
+            10,
+            "claims[0].contrast.task is a list: expected a list of len",
+        ),
         (WHERE, WHERE + WHERE, 11, "has the key 'where' again, first on line 10; keep one of them"),
     ],
 )

@@ -61,11 +61,30 @@ def test_the_heading_says_what_was_verified(report):
     text = words(printed(print_report, report))
     assert f"registration preregistration.yaml, {report.registration.registered_at}" in text
     assert f"sha256 {report.registration.sha256} (unanchored)" in text
-    assert "data 96 runs of 24 inputs, 48 replay cells, 0 rejects; 2 files" in text
+    assert "(before the first record)" in text
+    assert "data 96 runs of 24 inputs, 48 replay cells, 0 rejects; 2 files, not hashed" in text
     assert "stopping rule Twelve inputs of each task." in text
     assert "deviation 2026-11-01T06:30:00Z: The second task was first named other." in text
     assert "guard full_budget_identity holds" in text
     assert text.endswith(repr(report))
+
+
+def test_a_registration_that_came_after_its_data_is_called_so(report):
+    facts = replace(report.registration, registered_at="2026-11-01T00:00:00Z")
+    late = replace(report, registration=facts)
+    assert late.registered_first is False
+    text = words(printed(print_report, late))
+    assert "2026-11-01T00:00:00Z (AFTER THE FIRST RECORD)" in text
+    assert text.endswith("intact, unanchored; REGISTERED AFTER ITS FIRST RECORD")
+    timeless = replace(report, data=replace(report.data, first_record=None))
+    assert timeless.registered_first is None
+    assert "(the records have no times)" in words(printed(print_report, timeless))
+
+
+def test_ids_of_claims_are_never_cut_in_two(report):
+    claim = replace(report.claims[0], id="a_name_of_a_claim_that_is_longer_than_its_column")
+    text = printed(print_report, replace(report, claims=(claim,)))
+    assert any("a_name_of_a_claim_that_is_longer_than_its_column" in line for line in text.splitlines())
 
 
 def test_faults_are_named(report):

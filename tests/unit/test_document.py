@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from typing import Annotated, Literal
 
+import msgspec
 import pytest
 
+from kvstats.decoding import decode
+from kvstats.document import read_document
 from kvstats.errors import InputError
-from kvstats.prereg.document import read_document
 
 
 @pytest.fixture
@@ -118,9 +121,9 @@ def test_ambiguous_values_are_refused_with_line_and_place(read, texts, fault):
             "is not YAML (mapping values are not allowed in this context); correct the line",
         ),
         ("a: [1,\n", 2, "is not YAML (while parsing"),
-        ("a: 1\n\tb: 2\n", 2, "is not YAML (while scanning"),
+        ("a: 1\n\tb: 2\n", 2, "is not YAML (while scanning a plain scalar, found a tab character"),
         ("a: 'x\n", 2, "is not YAML (while scanning a quoted scalar"),
-        ("- a\n", 1, "is not a mapping of keys to values; begin with 'study: <name>'"),
+        ("- a\n", 1, "is not a mapping of keys to values; write lines of 'key: value'"),
         ("just text\n", 1, "is not a mapping of keys to values"),
         ("", 1, "is not a mapping of keys to values"),
         (b"a: 1\nb: \xff\n", 2, "is not UTF-8; save the file as UTF-8"),
@@ -132,6 +135,29 @@ def test_what_is_not_plain_yaml_is_refused_with_its_line(read, text, line, fault
     with pytest.raises(InputError) as error:
         read(text)
     assert f"a.yaml:{line}: {fault}" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a:\n\tb: 1\n", 2),
+        ("a:\n  b: 1\n  \tc: 2\n", 3),
+        ("a:\n\t- x\n", 2),
+        ("\ta: 1\n", 1),
+        ("a: >\n\tx\n", 2),
+        ("a: '\u2028 x'\r\nb: 1\r\n\tc: 2\r\n", 4),
+    ],
+)
+def test_a_tab_in_the_indentation_is_named(read, text, line):
+    with pytest.raises(InputError) as error:
+        read(text)
+    assert f"a.yaml:{line}: is not YAML (" in str(error.value)
+    assert str(error.value).endswith("); replace the tab: indentation is made of spaces")
+
+
+def test_a_tab_elsewhere_is_not_blamed(read):
+    with pytest.raises(InputError, match="correct the line"):
+        read("a: 'b'\t: c: d\n")
 
 
 @pytest.mark.parametrize("pair", ["[]", "{}"])
@@ -149,9 +175,7 @@ def test_an_alias_bomb_is_refused(read):
 
 
 def test_size_is_limited(read):
-    with pytest.raises(
-        InputError, match=r"a\.yaml: has 1,048,577 bytes; a registration has at most 1,048,576"
-    ):
+    with pytest.raises(InputError, match=r"a\.yaml: has 1,048,577 bytes; write at most 1,048,576"):
         read("#" * ((1 << 20) + 1))
     with pytest.raises(InputError, match="is not a mapping"):
         read("#" * (1 << 20))
@@ -162,6 +186,19 @@ def test_control_characters_are_refused(read):
         read("a: \0\n")
 
 
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("a: 1\n".encode("utf-16"), r"a\.yaml:1: is not UTF-8; save the file as UTF-8"),
+        ("a: 1\n".encode("utf-16-le"), r"a\.yaml: is not YAML \(.*\); save it as plain text"),
+        (b"\x1f\x8b\x08\x00\x00", r"a\.yaml:1: is not UTF-8"),
+    ],
+)
+def test_other_encodings_and_binary_files_are_refused(read, content, fault):
+    with pytest.raises(InputError, match=fault):
+        read(content)
+
+
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(
         InputError, match=r"none\.yaml: cannot be read \(No such file or directory\); check the path"
@@ -169,3 +206,76 @@ def test_files_that_cannot_be_read(tmp_path):
         read_document(tmp_path / "none.yaml")
     with pytest.raises(InputError, match=r"cannot be read \(Is a directory\)"):
         read_document(tmp_path)
+
+
+class Circle(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="shape", tag="circle"):
+    radius: float = 1.0
+
+    def __post_init__(self):
+        if self.radius > 9:
+            raise InputError.argument("Circle", "radius", self.radius, "is above 9", "pass 9 - at `most`")
+
+
+class Square(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="shape", tag="square"):
+    side: float = 1.0
+    tone: Literal["dark", "light"] = "dark"
+
+
+class Drawing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    shapes: tuple[Circle | Square, ...] = ()
+    counts: dict[str, Annotated[int, msgspec.Meta(ge=1)]] = {}
+    two: Annotated[dict[str, int], msgspec.Meta(min_length=2)] | None = None
+    code: Annotated[str, msgspec.Meta(pattern="^[a-f]+$")] = "a"
+    named: dict[str, Circle | Square] = {}
+
+
+def test_blocks_are_told_apart_by_their_tag(read):
+    document = read("shapes:\n- {shape: circle, radius: 2}\n- {shape: square, tone: light}\n")
+    assert decode(document, Drawing).shapes == (Circle(2.0), Square(tone="light"))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            "shapes:\n- {shape: squire}\n",
+            "2: shapes[0].shape is 'squire', which is unknown; did you mean 'squ",
+        ),
+        ("shapes:\n- {shape: 3}\n", "2: shapes[0].shape is 3: expected text, got a whole number; write text"),
+        ("shapes:\n- {side: 3}\n", "2: shapes[0] has no key 'shape'; add it"),
+        (
+            "shapes:\n- shape: circle\n  radios: 1\n",
+            "3: shapes[0] has the unknown key 'radios'; did you mean 'ra",
+        ),
+        (
+            "shapes:\n- shape: square\n  radius: 1\n",
+            "3: shapes[0] has the unknown key 'radius'; known: side, to",
+        ),
+        (
+            "shapes:\n- shape: square\n  tone: lihgt\n",
+            "3: shapes[0].tone is 'lihgt', which is unknown; did you",
+        ),
+        (
+            "shapes:\n- shape: circle\n  radius: '1'\n",
+            "3: shapes[0].radius is '1': expected a number, got text",
+        ),
+        ("shapes:\n- {shape: circle, radius: 10}\n", "2: Circle: radius=10.0 is above 9; pass 9 - at `most`"),
+        ("shapes: circle\n", "1: shapes is 'circle': expected a list, got text"),
+        ("counts:\n  a: 1\n  b: 0\n  c: 0\n", "3: counts.b is 0: expected a whole number >= 1; correct the"),
+        (
+            "named:\n  a:\n    shape: square\n    sid: 1\n",
+            "4: named.a has the unknown key 'sid'; did you mean 's",
+        ),
+        ("two:\n  a: 1\n  b: x\n", "1: two is a mapping: expected a whole number, got text"),
+        ("code: xyz\n", "1: code is 'xyz': expected text of another form; it must match ^[a-f]+$"),
+    ],
+)
+def test_faults_of_any_format_are_named_with_line_and_remedy(read, text, fault):
+    with pytest.raises(InputError) as error:
+        decode(read(text), Drawing)
+    assert f"a.yaml:{fault}" in str(error.value)
+
+
+def test_the_remedy_for_text_of_another_form_can_be_given(read):
+    with pytest.raises(InputError, match=r"of another form; use the letters a to f$"):
+        decode(read("code: xyz\n"), Drawing, {"^[a-f]+$": "use the letters a to f"})

@@ -27,6 +27,7 @@ LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
 REAL = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?")
+LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 NUMBER_ELSEWHERE = re.compile(r"[-+]?(0[xob][0-9a-f_]+|[0-9][0-9_]*)", re.IGNORECASE)
 
 
@@ -73,10 +74,10 @@ def dotted(place: Sequence[str | int]) -> str:
     Examples
     --------
     >>> dotted(("claims", 0, "id")), dotted(())
-    ('claims[0].id', 'the registration')
+    ('claims[0].id', 'the file')
     """
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
-    return text.removeprefix(".") or "the registration"
+    return text.removeprefix(".") or "the file"
 
 
 def read_document(path: str | os.PathLike[str]) -> Document:
@@ -116,7 +117,7 @@ def read_document(path: str | os.PathLike[str]) -> Document:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     if size > MAX_BYTES:
-        raise InputError(f"{path}: has {size:,} bytes; a registration has at most {MAX_BYTES:,}")
+        raise InputError(f"{path}: has {size:,} bytes; write at most {MAX_BYTES:,}")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -132,16 +133,24 @@ def read_document(path: str | os.PathLike[str]) -> Document:
             path,
             1 if mark is None else mark.line + 1,
             f"is not YAML ({problem})",
-            "correct the line; text with ': ' or ' #' in it needs quotes",
+            remedy_for(text, mark),
         ) from error
     except yaml.YAMLError as error:
         fault = " ".join(str(error).split())
         raise InputError(f"{path}: is not YAML ({fault}); save it as plain text") from error
     if not isinstance(root, yaml.MappingNode):
-        raise InputError.line(path, 1, "is not a mapping of keys to values", "begin with 'study: <name>'")
+        raise InputError.line(path, 1, "is not a mapping of keys to values", "write lines of 'key: value'")
     lines: dict[Place, int] = {}
     value = convert(path, root, (), lines)
     return Document(path=path, sha256=hashlib.sha256(content).hexdigest(), value=value, lines=lines)
+
+
+def remedy_for(text: str, mark: yaml.Mark | None) -> str:
+    """Say what to do about a line that cannot be parsed."""
+    faulty = LINE_BREAK.split(text)[mark.line : mark.line + 1] if mark is not None else []
+    if any("\t" in line[: len(line) - len(line.lstrip(" \t"))] for line in faulty):
+        return "replace the tab: indentation is made of spaces"
+    return "correct the line; text with ': ' or ' #' in it needs quotes"
 
 
 def refuse_hostile(path: Path, text: str) -> None:
