@@ -77,6 +77,15 @@ def partial_auc(
     InputError
         When the range is empty, a run has no twin, a signal or outcome is null, or a name is not known.
 
+    Notes
+    -----
+    Simulated coverage of the linearised 95% interval, for clusters of four correlated rows, a signal that is
+    1 standard deviation higher in runs with the outcome, and an outcome in the share p of runs. It is within
+    simulation error of 0.95 (400 samples; p 0.2 and 0.5; 10, 40 and 200 clusters) where no figure is given.
+
+    For rates from 0 to 0.2: 0.89 with 10 clusters and p = 0.2, 0.90 with 10 clusters and p = 0.5. Smaller p
+    were not simulated.
+
     References
     ----------
     .. [1] McClish, Medical Decision Making 9, 1989.
@@ -167,6 +176,16 @@ def operating_point(
     InputError
         When the rate is not in (0, 1), a run has no twin, a signal or outcome is null, or a name is not
         known.
+
+    Notes
+    -----
+    Simulated coverage of the linearised 95% interval, for clusters of four correlated rows, a signal that is
+    1 standard deviation higher in runs with the outcome, and an outcome in the share p of runs. It is within
+    simulation error of 0.95 (400 samples; p 0.2 and 0.5; 10, 40 and 200 clusters) where no figure is given.
+
+    At a false-alarm rate of 0.2, the true-positive rate: 0.91 with 10 clusters and p = 0.5; the threshold: no
+    shortfall. With 40 clusters and p = 0.2 the percentile interval of the true-positive rate holds 0.95 as
+    well. Smaller p were not simulated.
 
     References
     ----------

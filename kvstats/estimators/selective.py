@@ -75,6 +75,17 @@ def risk_coverage(
         When the coverage is not in (0, 1], a run has no twin, a signal or outcome is null, or a name is not
         known.
 
+    Notes
+    -----
+    Simulated coverage of the linearised 95% interval, for clusters of four correlated rows, a signal that is
+    1 standard deviation higher in runs with the outcome, and an outcome in the share p of runs. It is within
+    simulation error of 0.95 (400 samples; p 0.2 and 0.5; 10, 40 and 200 clusters) where no figure is given.
+
+    At one coverage (0.6): 0.89 with 10 clusters and p = 0.2. The area: 0.85 with 10 clusters and p = 0.2; for
+    rare outcomes, p = 0.02, it is far too narrow: 0.84 with 10 clusters (where 60% of the samples have no
+    interval at all, for want of an outcome), 0.67 with 40, 0.84 with 200. Do not judge an area by it where
+    outcomes are rare and clusters few.
+
     References
     ----------
     .. [1] El-Yaniv and Wiener, Journal of Machine Learning Research 11, 2010.

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from kvstats.errors import InputError, nearest_name
 from kvstats.inference.p_values import Alternative
+from kvstats.statistics.auc_columns import as_strata
 from kvstats.statistics.statistic import FloatArray, as_column, group_sums
 
 __all__ = ["sign_flip_test"]
@@ -57,7 +58,8 @@ def sign_flip_test(
     Raises
     ------
     InputError
-        When a difference is not finite, the lengths differ, or an option is out of range.
+        When a difference is not finite, a label is null or neither text nor number, the lengths differ, or an
+        option is out of range.
 
     Notes
     -----
@@ -87,6 +89,7 @@ def sign_flip_test(
             f"does not fit {column.size} differences",
             "pass one label a row",
         )
+    codes, n_clusters = as_strata(function, "cluster", labels, column.size)
     for name, number, least in (("n_permutations", n_permutations, 100), ("seed", seed, 0)):
         if isinstance(number, bool) or not isinstance(number, Integral) or number < least:
             raise InputError.argument(
@@ -99,8 +102,7 @@ def sign_flip_test(
         )
     if column.size == 0:
         return None
-    names, codes = np.unique(labels, return_inverse=True)
-    sums = group_sums(codes, column, names.size)
+    sums = group_sums(codes, column, n_clusters)
     sums = sums[np.abs(sums) > TIE * np.abs(column).sum()]
     if sums.size == 0:
         return 1.0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kvstats.statistics.statistic import FloatArray, IntArray
+from kvstats.statistics.statistic import FloatArray, IntArray, group_sums
 
 __all__ = ["SortedPairs"]
 
@@ -110,6 +110,16 @@ class SortedPairs:
         summed_codes, looking_codes = codes[self.summed], codes[self.looking]
         summed_base = None if base is None else base[self.summed]
         looking_base = None if base is None else base[self.looking]
+        n_strata = self.summed_ends.size - 1
+        stratum = np.repeat(np.arange(n_strata), np.diff(self.looking_ends))
+        if summed_base is not None and looking_base is not None and n_strata > 1 and dtype == np.float64:
+            # Each stratum of summed rows is given a sum of 1, and its looking rows what keeps the weights of
+            # its pairs: running sums of raw weights would drown a light stratum in a heavy one.
+            group = np.repeat(np.arange(n_strata), np.diff(self.summed_ends))
+            totals = group_sums(group, summed_base, n_strata)
+            summed_base = summed_base / np.where(totals > 0, totals, 1.0)[group]
+            heaviest = totals.max() or 1.0
+            looking_base = looking_base * (totals / heaviest)[stratum]
         sums = np.zeros(self.summed.size + 1, dtype)
         summed = np.empty(self.summed.size, dtype)
         looking, under, level = (np.empty(self.looking.size, dtype) for _ in range(3))
@@ -123,19 +133,17 @@ class SortedPairs:
                 np.multiply(looking, looking_base, out=looking)
             np.cumsum(summed, out=sums[1:])
             sums.take(self.below, out=under, mode="clip")
-            if self.through is None:
-                twice = 2 * float(looking @ under)
-            else:
+            if self.through is not None:
                 np.add(under, sums.take(self.through, out=level, mode="clip"), out=under)
-                twice = float(looking @ under)
-            if self.summed_ends.size == 2:
+            if n_strata == 1:
                 pairs = float(sums[-1]) * float(looking.sum())
             else:
                 bounds = sums[self.summed_ends]
-                totals = np.diff(np.concatenate([[0], np.cumsum(looking)])[self.looking_ends])
-                pairs = float(totals @ np.diff(bounds))
-                twice -= 2 * float(totals @ bounds[:-1])
-            return twice / (2 * pairs) if pairs > 0 else float("nan")
+                before = bounds[:-1] if self.through is None else 2 * bounds[:-1]
+                np.subtract(under, before.take(stratum, out=level, mode="clip"), out=under)
+                pairs = float(looking @ np.diff(bounds).take(stratum, out=level, mode="clip"))
+            found = float(looking @ under) / pairs if pairs > 0 else float("nan")
+            return found if self.through is None else found / 2
 
         return share
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from array_api_compat import array_namespace
 
 from kvstats.errors import InputError
+from kvstats.statistics.attention_read import as_floats, kept_part, kept_sum, refuse_unless_finite
 
 __all__ = ["AttentionCertificate", "attention_certificate", "relative_error"]
 
@@ -56,7 +57,9 @@ def attention_certificate(
     Parameters
     ----------
     logits : array of float, shape (..., n)
-        Scaled logits :math:`s_i = q \cdot k_i / \sqrt d`, numpy or torch, WITHOUT the offset log(1/pi).
+        Scaled logits :math:`s_i = q \cdot k_i / \sqrt d`, numpy or torch, WITHOUT the offset log(1/pi). What
+        stands here, and in `values`, for units that were not kept is not looked at, and may be NaN; integers
+        become the default float.
     values : array of float, shape (..., n, d)
         Value vectors.
     inclusion_probability : array of float, shape (..., n)
@@ -73,7 +76,8 @@ def attention_certificate(
     Raises
     ------
     InputError
-        ``delta`` is outside (0, 1), a kept unit's probability is outside (0, 1], or a read keeps none.
+        ``delta`` is outside (0, 1), a kept unit's probability is outside (0, 1], its logit or value is not
+        finite, or a read keeps none.
 
     Notes
     -----
@@ -96,25 +100,15 @@ def attention_certificate(
     name = "attention_certificate"
     if not 0 < delta < 1:
         raise InputError.argument(name, "delta", delta, "is not in (0, 1)", "pass a probability such as 0.1")
-    xp = array_namespace(logits, values, inclusion_probability, kept)
-    if bool(xp.any(kept & ((inclusion_probability <= 0) | (inclusion_probability > 1)))):
-        raise InputError.argument(
-            name,
-            "inclusion_probability",
-            "an array",
-            "is outside (0, 1] for a kept unit",
-            "pass the design's own",
-        )
-    if not bool(xp.all(xp.any(kept, axis=-1))):
-        raise InputError.argument(name, "kept", "an array", "keeps no unit of a read", "keep at least one")
-    infinite = xp.full_like(logits, -math.inf)
-    shown = xp.where(kept, logits, infinite)
+    shown, values, pi = kept_part(name, logits, values, inclusion_probability, kept)
+    xp = array_namespace(shown)
     a = xp.exp(shown - xp.max(shown, axis=-1, keepdims=True))
-    pi = xp.where(kept, inclusion_probability, xp.ones_like(logits))
     weight = a / pi
     total = xp.sum(weight, axis=-1)
-    estimate = xp.sum(weight[..., None] * values, axis=-2) / total[..., None]
+    total_value, values = kept_sum(name, weight, values, kept)
+    estimate = total_value / total[..., None]
     distance = xp.linalg.vector_norm(values - estimate[..., None, :], axis=-1)
+    distance = xp.where(kept, distance, xp.zeros_like(distance))
     spread = xp.sqrt(1.0 - pi) / pi * a * distance / total[..., None]
     variance = xp.sum(spread**2, axis=-1)
     largest = xp.max(spread, axis=-1)
@@ -144,12 +138,20 @@ def relative_error(logits: Any, values: Any, estimate: Any) -> Any:
     array of float, shape (...)
         At least 0; the same denominator as the certificate's radius, so that the two compare.
 
+    Raises
+    ------
+    InputError
+        A logit, a value or the estimate is not finite: the truth needs all units.
+
     Examples
     --------
     >>> import numpy as np
     >>> relative_error(np.zeros(2), np.array([[1.0], [3.0]]), np.array([4.0])).round(6)
     np.float64(0.5)
     """
+    logits, values, estimate = as_floats(logits, values, estimate)
+    for argument, array in (("logits", logits), ("values", values), ("estimate", estimate)):
+        refuse_unless_finite("relative_error", argument, array)
     xp = array_namespace(logits, values, estimate)
     a = xp.exp(logits - xp.max(logits, axis=-1, keepdims=True))
     truth = xp.sum(a[..., None] * values, axis=-2) / xp.sum(a, axis=-1)[..., None]

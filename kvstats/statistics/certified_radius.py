@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from array_api_compat import array_namespace
 
 from kvstats.errors import InputError, nearest_name
+from kvstats.statistics.attention_read import kept_part, kept_sum
 from kvstats.statistics.concentration import (
     bernstein_radius,
     check_delta,
@@ -117,8 +118,9 @@ def certified_radius(
     Raises
     ------
     InputError
-        ``delta`` is outside (0, 1); ``method`` is unknown; a kept unit's probability is outside (0, 1]; a
-        read keeps none; ``value_norm`` or ``log_weight`` is undefined or below what a kept unit shows.
+        ``delta`` is outside (0, 1); ``method`` is unknown; a kept unit's probability is outside (0, 1], or
+        its logit or value is not finite; a read keeps none; ``value_norm`` or ``log_weight`` is undefined or
+        below what a kept unit shows.
 
     Notes
     -----
@@ -158,26 +160,15 @@ def certified_radius(
     if method not in METHODS:
         raise InputError.argument(name, "method", method, "is unknown", nearest_name(method, METHODS))
     check_nonnegative(name, "value_norm", value_norm)
-    xp = array_namespace(logits, values, inclusion_probability, kept)
-    if bool(xp.any(kept & ~((inclusion_probability > 0) & (inclusion_probability <= 1)))):
-        raise InputError.argument(
-            name,
-            "inclusion_probability",
-            "an array",
-            "is outside (0, 1] for a kept unit",
-            "pass the design's own",
-        )
-    if not bool(xp.all(xp.any(kept, axis=-1))):
-        raise InputError.argument(name, "kept", "an array", "keeps no unit of a read", "keep at least one")
+    logits, values, pi = kept_part(name, logits, values, inclusion_probability, kept)
+    xp = array_namespace(logits)
     # Weights are divided by their sum: then the estimate's total is 1 and no exponential overflows.
-    pi = xp.where(kept, inclusion_probability, xp.ones_like(logits))
-    infinite = xp.full_like(logits, -math.inf)
-    shown = xp.where(kept, logits - xp.log(pi), infinite)
+    shown = logits - xp.log(pi)
     top = xp.max(shown, axis=-1, keepdims=True)
     weight = xp.exp(shown - top)
     total = xp.sum(weight, axis=-1, keepdims=True)
     weight = weight / total
-    estimate = xp.sum(weight[..., None] * values, axis=-2)
+    estimate, values = kept_sum(name, weight, values, kept)
     # From far below exp(50) on the radius is 2 R, and nothing overflows.
     largest_weight = xp.exp(xp.clip(log_weight - (top + xp.log(total))[..., 0], None, 50.0))
     norms = xp.max(xp.where(kept, xp.linalg.vector_norm(values, axis=-1), xp.zeros_like(logits)), axis=-1)
@@ -200,7 +191,8 @@ def certified_radius(
         )
     tail = xp.where(pi < 1, weight**2, xp.zeros_like(weight))
     per_unit = tail * (1.0 - pi) if method == "bernstein" else tail
-    squared = xp.sum((values - estimate[..., None, :]) ** 2, axis=-1)
+    squared = xp.linalg.vector_norm(values - estimate[..., None, :], axis=-1) ** 2
+    squared = xp.where(kept, squared, xp.zeros_like(squared))
     spread = xp.sum(per_unit * squared, axis=-1) ** 0.5
     lever = xp.sum(per_unit, axis=-1) ** 0.5
     norm = xp.linalg.vector_norm(estimate, axis=-1)

@@ -23,7 +23,8 @@ def hajek_mean(y: Any, sample: SurveySample, *, domain: Any = None) -> SurveyEst
 
     with sums over the sampled units of the domain. The variance is that of the total of z, by the sample's
     form. The mean lies within the range of y, shifts and scales with it, and is unbiased in large samples;
-    with few units its variance is estimated too low.
+    with few units its variance is estimated too low. For the mean of zeros and ones, a rate, take
+    `SurveyEstimate.rate_interval`: the t interval misses rare events.
 
     Parameters
     ----------

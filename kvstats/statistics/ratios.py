@@ -83,6 +83,8 @@ class Ratio(Statistic):
         if np.isnan(ratio):
             return np.full(self.n, np.nan)
         centred: FloatArray = self.numerator - ratio * self.denominator
+        # The ratio is rounded, which is much beside the spread of values that are all far from 0.
+        centred -= float(w @ centred) / total * self.denominator
         return centred / total
 
     def cluster_sums(

@@ -9,7 +9,16 @@ import numpy.typing as npt
 
 from kvstats.errors import InputError
 
-__all__ = ["FloatArray", "IntArray", "Statistic", "as_column", "as_weight_matrix", "as_weights", "group_sums"]
+__all__ = [
+    "FloatArray",
+    "IntArray",
+    "Statistic",
+    "as_column",
+    "as_numbers",
+    "as_weight_matrix",
+    "as_weights",
+    "group_sums",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -71,9 +80,25 @@ class Statistic(Protocol):
         return np.array([self.value(base * row[codes]) for row in counts], dtype=np.float64)
 
 
+def as_numbers(function: str, argument: str, values: npt.ArrayLike) -> FloatArray:
+    """Return values as an array of float, or raise `InputError` where they are no numbers.
+
+    Examples
+    --------
+    >>> as_numbers("f", "y", [1, True])
+    array([1., 1.])
+    """
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError.argument(
+            function, argument, type(values).__name__, f"is no array of numbers: {error}", "pass numbers"
+        ) from error
+
+
 def as_column(function: str, argument: str, values: npt.ArrayLike) -> FloatArray:
     """Return values as a vector of float, or raise `InputError` where they are not finite numbers."""
-    column = np.asarray(values, dtype=np.float64)
+    column = as_numbers(function, argument, values)
     if column.ndim != 1:
         raise InputError.argument(
             function, argument, f"array of shape {column.shape}", "is not a vector", "pass one value a row"
@@ -92,7 +117,7 @@ def as_column(function: str, argument: str, values: npt.ArrayLike) -> FloatArray
 
 def as_weights(function: str, weights: npt.ArrayLike, n: int) -> FloatArray:
     """Return row weights as a vector of float, or raise `InputError` where they are no weights."""
-    vector = np.asarray(weights, dtype=np.float64)
+    vector = as_numbers(function, "weights", weights)
     if vector.shape != (n,):
         raise InputError.argument(
             function, "weights", f"array of shape {vector.shape}", f"does not fit {n} rows", "pass one a row"
@@ -111,7 +136,7 @@ def as_weights(function: str, weights: npt.ArrayLike, n: int) -> FloatArray:
 
 def as_weight_matrix(function: str, weights: npt.ArrayLike, n: int) -> FloatArray:
     """Return weights of shape [B, n] as floats, or raise `InputError` where they are no weights."""
-    matrix = np.asarray(weights, dtype=np.float64)
+    matrix = as_numbers(function, "weights", weights)
     if matrix.ndim != 2 or matrix.shape[1] != n:
         raise InputError.argument(
             function,

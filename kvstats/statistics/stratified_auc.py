@@ -104,8 +104,16 @@ class StratifiedAUC(Statistic):
     def _below(self, masses: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the mass below each level within its stratum, own level one half, and the strata's sums."""
         sums = group_sums(self._stratum, masses, self.n_strata)
-        before = np.cumsum(sums) - sums
-        return np.cumsum(masses) - masses / 2 - before[self._stratum], sums
+        if self.n_strata <= 1:
+            return np.cumsum(masses) - masses / 2, sums
+        # Each stratum is given a sum of 1: running sums of raw masses would drown a light one in a heavy one.
+        scale = np.where(sums > 0, sums, 1.0)[self._stratum]
+        shares = masses / scale
+        through = np.cumsum(shares)
+        first = np.flatnonzero(np.diff(self._stratum, prepend=-1))
+        before = np.zeros(self.n_strata)
+        before[self._stratum[first]] = np.concatenate([[0.0], through])[first]
+        return (through - before[self._stratum] - shares / 2) * scale, sums
 
     def value(self, weights: npt.ArrayLike) -> float:
         """Return the area for row weights of shape [n]; NaN without any pair of both classes."""

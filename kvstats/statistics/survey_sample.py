@@ -113,17 +113,17 @@ class SurveySample:
         members = np.flatnonzero(mask)
         joint = None
         if design.variance_form != "poisson":
-            whole = design.joint_inclusion_probability
-            if (whole <= 0).any():
+            excluded = design.excluded_pairs
+            if excluded:
                 raise InputError.argument(
                     "SurveySample.drawn",
                     "design",
                     type(design).__name__,
-                    f"never draws {int((whole <= 0).sum()) // 2} pairs of units together, so that no "
+                    f"never draws {excluded} pairs of units together, so that no "
                     "unbiased estimator of the variance exists",
                     "draw at least two units, from each stratum that is not drawn whole",
                 )
-            joint = whole[np.ix_(members, members)]
+            joint = design.joint_of(members)
         return cls(
             converted(pi[members], like),
             None if joint is None else converted(joint, like),

@@ -245,3 +245,28 @@ def test_conditional_poisson_meets_any_probabilities_exactly(n, share, seed):
     inside, _ = design._sums.inclusion()
     np.testing.assert_allclose(inside, pi[pi < 1], rtol=2e-12, atol=1e-15)
     np.testing.assert_allclose(design.joint_inclusion_probability.sum(axis=1), size * pi, rtol=1e-9)
+
+
+@given(designs(), st.data())
+def test_the_interval_of_a_rate_holds_it_and_mirrors_with_the_outcome(design, data):
+    n = design.inclusion_probability.size
+    y = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
+    drawn = design.sample(np.random.default_rng(data.draw(st.integers(0, 2**32))))
+    sample = SurveySample.drawn(design, drawn)
+    rate, rest = hajek_mean(y[drawn], sample), hajek_mean(~y[drawn], sample)
+    interval = rate.rate_interval()
+    if interval is None:
+        assert (sample.inclusion_probability == 1).all()
+        return
+    assert 0 <= interval[0] <= rate.estimate <= interval[1] <= 1
+    assert interval[1] > interval[0]
+    low, high = rest.rate_interval()
+    assert interval == pytest.approx((1 - high, 1 - low), abs=1e-9)
+
+
+@given(designs(), st.data())
+def test_pairs_of_a_sample_are_those_of_the_whole_matrix(design, data):
+    members = np.array(data.draw(st.permutations(range(design.inclusion_probability.size))))[:4]
+    whole = design.joint_inclusion_probability
+    np.testing.assert_array_equal(design.joint_of(members), whole[members][:, members])
+    assert design.excluded_pairs == 0

@@ -145,10 +145,39 @@ def test_coverage_of_the_heuristic(table):
 
 
 def test_coverage_of_the_theorem(table):
-    """It holds on every read, here also for the designs of fixed size, of which it does not speak."""
+    """It holds on every read, here also for the designs of fixed size, of which it does not speak.
+
+    On these reads the radius is so wide that one of half the size would hold too; the next test is for that.
+    """
     for design in DESIGNS:
         for name in ("bernstein", "betting"):
             assert table[design][f"{name} worst read"] == 1
+
+
+@pytest.mark.parametrize("method", ["bernstein", "empirical_bernstein"])
+def test_half_the_radius_of_the_theorem_would_not_do(method):
+    """Where 20,000 equal units make the error normal, it is known.
+
+    Values of +1 and -1 and logits of 0 give an error of standard deviation sqrt((1 - pi) / (pi n)).
+    """
+    n, pi, delta = 20_000, 0.1, 0.01
+    rng = np.random.default_rng(8)
+    values = np.where(np.arange(n) % 2, 1.0, -1.0)[:, None]
+    shape = (100, n)
+    errors, radii = [], []
+    for _ in range(10):
+        sample = (np.zeros(shape), values, np.full(shape, pi), rng.random(shape) < pi)
+        found = certified_radius(*sample, value_norm=1.0, log_weight=-np.log(pi), delta=delta, method=method)
+        errors.append(np.abs(found.estimate[:, 0]))
+        radii.append(found.absolute)
+    error, radius = np.concatenate(errors), np.concatenate(radii)
+    deviation = np.sqrt((1 - pi) / (pi * n))
+    assert np.sqrt((error**2).mean()) == pytest.approx(deviation, rel=0.1)
+    assert (error <= radius).mean() >= 1 - delta
+    assert (error > radius / 2).mean() > 1.5 * delta
+    # A normal error needs 2.58 standard deviations.
+    print(f"\n{method}: {np.median(radius) / deviation:.3f} standard deviations")
+    assert np.median(radius) / deviation < {"bernstein": 4.0, "empirical_bernstein": 4.7}[method]
 
 
 def test_the_theorem_costs_a_factor(table):

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kvstats.statistics.designs.sampling_design import BoolArray, VarianceForm, as_probabilities
-from kvstats.statistics.statistic import FloatArray
+from kvstats.statistics.statistic import FloatArray, IntArray
 
 __all__ = ["Poisson"]
 
@@ -59,9 +59,19 @@ class Poisson:
     @cached_property
     def joint_inclusion_probability(self) -> FloatArray:
         """Probability that both units of each pair are in the sample, shape [n, n]."""
-        joint = np.outer(self.inclusion_probability, self.inclusion_probability)
-        np.fill_diagonal(joint, self.inclusion_probability)
+        return self.joint_of(np.arange(self.inclusion_probability.size))
+
+    def joint_of(self, members: IntArray) -> FloatArray:
+        """Return the joint probabilities of k units, by their numbers, shape [k, k]."""
+        pi = self.inclusion_probability[members]
+        joint = np.outer(pi, pi)
+        np.fill_diagonal(joint, pi)
         return joint
+
+    @property
+    def excluded_pairs(self) -> int:
+        """Number of pairs of units that are never in a sample together: none."""
+        return 0
 
     def sample(self, rng: np.random.Generator) -> BoolArray:
         """Draw one sample, as a mask of shape [n]."""

@@ -8,9 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from kvstats.errors import InputError
-from kvstats.statistics.statistic import FloatArray, as_column
+from kvstats.statistics.statistic import FloatArray, IntArray, as_column
 
-__all__ = ["BoolArray", "SamplingDesign", "VarianceForm", "as_fixed_size", "as_probabilities"]
+__all__ = [
+    "BoolArray",
+    "SamplingDesign",
+    "VarianceForm",
+    "as_fixed_size",
+    "as_probabilities",
+    "indexed_joint",
+    "zeros_of",
+]
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -43,8 +51,40 @@ class SamplingDesign(Protocol):
         Symmetric; the diagonal holds the units' own probabilities.
         """
 
+    def joint_of(self, members: IntArray) -> FloatArray:
+        """Return the joint probabilities of k units, by their numbers, shape [k, k].
+
+        `indexed_joint` does for a design without a closed form for them.
+        """
+
+    @property
+    def excluded_pairs(self) -> int:
+        """Number of pairs of units that are never in a sample together; see `zeros_of`."""
+
     def sample(self, rng: np.random.Generator) -> BoolArray:
         """Draw one sample, as a mask of shape [n]."""
+
+
+def indexed_joint(joint: FloatArray, members: IntArray) -> FloatArray:
+    """Return the joint probabilities of some units, taken from those of all.
+
+    Examples
+    --------
+    >>> indexed_joint(np.array([[0.5, 0.2], [0.2, 0.7]]), np.array([1]))
+    array([[0.7]])
+    """
+    return joint[np.ix_(members, members)]
+
+
+def zeros_of(joint: FloatArray) -> int:
+    """Return the number of pairs of units whose joint probability is 0.
+
+    Examples
+    --------
+    >>> zeros_of(np.array([[0.5, 0.0], [0.0, 0.5]]))
+    1
+    """
+    return int((joint <= 0).sum()) // 2
 
 
 def as_probabilities(function: str, values: npt.ArrayLike) -> FloatArray:

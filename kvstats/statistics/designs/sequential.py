@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from kvstats.statistics.designs.sampling_design import BoolArray, VarianceForm
-from kvstats.statistics.statistic import FloatArray
+from kvstats.statistics.designs.sampling_design import BoolArray, VarianceForm, indexed_joint, zeros_of
+from kvstats.statistics.statistic import FloatArray, IntArray
 
 __all__ = ["SampleSums", "SequentialDesign"]
 
@@ -130,6 +130,15 @@ class SequentialDesign:
         joint[np.ix_(uncertain, uncertain)] = self._sums.joint()
         np.fill_diagonal(joint, pi)
         return joint
+
+    def joint_of(self, members: IntArray) -> FloatArray:
+        """Return the joint probabilities of k units, by their numbers, shape [k, k]."""
+        return indexed_joint(self.joint_inclusion_probability, members)
+
+    @property
+    def excluded_pairs(self) -> int:
+        """Number of pairs of units that are never in a sample together."""
+        return zeros_of(self.joint_inclusion_probability)
 
     def sample(self, rng: np.random.Generator) -> BoolArray:
         """Draw one sample, as a mask of shape [n]."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from kvstats.errors import InputError
 from kvstats.statistics.designs.sampling_design import BoolArray, VarianceForm
-from kvstats.statistics.statistic import FloatArray
+from kvstats.statistics.statistic import FloatArray, IntArray
 
 __all__ = ["SimpleRandom"]
 
@@ -75,11 +75,21 @@ class SimpleRandom:
     @cached_property
     def joint_inclusion_probability(self) -> FloatArray:
         """Probability that both units of each pair are in the sample, shape [n, n]."""
+        return self.joint_of(np.arange(self.population_size))
+
+    def joint_of(self, members: IntArray) -> FloatArray:
+        """Return the joint probabilities of k units, by their numbers, shape [k, k]."""
         n, m = self.population_size, self.sample_size
         both = m * (m - 1) / (n * (n - 1)) if n > 1 else 1.0
-        joint = np.full((n, n), both)
-        np.fill_diagonal(joint, self.inclusion_probability)
+        joint = np.full((members.size, members.size), both)
+        np.fill_diagonal(joint, m / n)
         return joint
+
+    @property
+    def excluded_pairs(self) -> int:
+        """Number of pairs of units that are never in a sample together: all where one unit is drawn."""
+        n = self.population_size
+        return n * (n - 1) // 2 if self.sample_size == 1 else 0
 
     def sample(self, rng: np.random.Generator) -> BoolArray:
         """Draw one sample, as a mask of shape [n]."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from kvstats.errors import InputError
 from kvstats.statistics.designs.sampling_design import BoolArray, VarianceForm
 from kvstats.statistics.designs.simple_random import SimpleRandom
-from kvstats.statistics.statistic import FloatArray
+from kvstats.statistics.statistic import FloatArray, IntArray
 
 __all__ = ["Stratified"]
 
@@ -91,11 +91,21 @@ class Stratified:
     @cached_property
     def joint_inclusion_probability(self) -> FloatArray:
         """Probability that both units of each pair are in the sample, shape [n, n]."""
-        joint = np.outer(self.inclusion_probability, self.inclusion_probability)
-        for code, design in enumerate(self._designs):
-            members = np.flatnonzero(self._codes == code)
-            joint[np.ix_(members, members)] = design.joint_inclusion_probability
+        return self.joint_of(np.arange(self.strata.size))
+
+    def joint_of(self, members: IntArray) -> FloatArray:
+        """Return the joint probabilities of k units, by their numbers, shape [k, k]."""
+        pi, codes = self.inclusion_probability[members], self._codes[members]
+        joint = np.outer(pi, pi)
+        for code in np.unique(codes):
+            inside = np.flatnonzero(codes == code)
+            joint[np.ix_(inside, inside)] = self._designs[code].joint_of(inside)
         return joint
+
+    @property
+    def excluded_pairs(self) -> int:
+        """Number of pairs of units that are never in a sample together: those of strata of one drawn unit."""
+        return sum(design.excluded_pairs for design in self._designs)
 
     def sample(self, rng: np.random.Generator) -> BoolArray:
         """Draw one sample, as a mask of shape [n]."""

@@ -8,8 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from kvstats.errors import InputError
-from kvstats.statistics.designs.sampling_design import BoolArray, VarianceForm, as_fixed_size
-from kvstats.statistics.statistic import FloatArray
+from kvstats.statistics.designs.sampling_design import (
+    BoolArray,
+    VarianceForm,
+    as_fixed_size,
+    indexed_joint,
+    zeros_of,
+)
+from kvstats.statistics.statistic import FloatArray, IntArray
 
 __all__ = ["SystematicPPS"]
 
@@ -90,6 +96,15 @@ class SystematicPPS:
             )
         np.fill_diagonal(joint, self.inclusion_probability)
         return joint
+
+    def joint_of(self, members: IntArray) -> FloatArray:
+        """Return the joint probabilities of k units, by their numbers, shape [k, k]."""
+        return indexed_joint(self.joint_inclusion_probability, members)
+
+    @property
+    def excluded_pairs(self) -> int:
+        """Number of pairs of units that are never in a sample together."""
+        return zeros_of(self.joint_inclusion_probability)
 
     def sample(self, rng: np.random.Generator) -> BoolArray:
         """Draw one sample, as a mask of shape [n]."""

@@ -93,6 +93,12 @@ def test_labels_may_be_text_and_their_names_do_not_matter():
             {"cluster": ["a"]},
             "cluster='array of shape (1,)' does not fit 2 differences; pass one label a row",
         ),
+        (
+            {"cluster": [None, "a"]},
+            "sign_flip_test: cluster='array of object' holds what is no name; pass text",
+        ),
+        ({"cluster": [1.0, np.nan]}, "sign_flip_test: cluster='array of float64' holds what is no name"),
+        ({"difference": ["x", "y"]}, "sign_flip_test: difference='list' is no array of numbers: could not"),
         ({"n_permutations": 10}, "sign_flip_test: n_permutations=10 is not a whole number of at least 100"),
         ({"seed": -1}, "sign_flip_test: seed=-1 is not a whole number of at least 0"),
         ({"alternative": "both"}, "sign_flip_test: alternative='both' is not known; known: greater, less"),

@@ -134,6 +134,7 @@ def test_coverage_and_rank_correlation_in_simulation():
         ({"delta": 0.0}, r"delta=0.0 is not in \(0, 1\]?"),
         ({"delta": 1.0}, r"delta=1.0 is not in \(0, 1\); pass a probability"),
         ({"inclusion_probability": np.zeros(40)}, r"is outside \(0, 1\] for a kept unit"),
+        ({"inclusion_probability": np.full(40, math.nan)}, r"is outside \(0, 1\] for a kept unit"),
         ({"inclusion_probability": np.full(40, 1.5)}, r"is outside \(0, 1\] for a kept unit"),
         ({"kept": np.zeros(40, dtype=bool)}, "keeps no unit of a read; keep at least one"),
     ],
@@ -143,3 +144,62 @@ def test_bad_input(change, message):
     arguments = {"inclusion_probability": pi, "kept": kept, "delta": 0.1, **change}
     with pytest.raises(InputError, match=message):
         attention_certificate(logits, values, **arguments)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+@pytest.mark.parametrize("junk", [math.nan, math.inf, -math.inf, 1e308])
+def test_freed_slots_are_not_looked_at(library, junk):
+    logits, values, pi, kept = one_read()
+    expected = attention_certificate(logits, values, pi, kept)
+    parts = [part.copy() for part in (logits, values, pi)]
+    for part in parts:
+        part[~kept] = junk
+    parts.append(kept)
+    if library == "torch":
+        parts = [torch.from_numpy(part) for part in parts]
+    with np.errstate(over="ignore"):
+        found = attention_certificate(*parts)
+    for one, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(np.asarray(one), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("argument", [0, 1])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_kept_units_must_be_finite(argument, value):
+    parts = list(one_read())
+    parts[argument] = parts[argument].copy()
+    parts[argument][np.flatnonzero(parts[3])[0]] = value
+    name = ("logits", "values")[argument]
+    for read in (parts, [torch.from_numpy(part) for part in parts]):
+        message = f"attention_certificate: {name}='an array' is not finite for a kept unit; look for"
+        with pytest.raises(InputError, match=message):
+            attention_certificate(*read)
+
+
+@pytest.mark.parametrize(
+    ("argument", "message"),
+    [
+        ("logits", "relative_error: logits='an array' is not finite; look for an overflow upstream"),
+        ("values", "relative_error: values='an array' is not finite"),
+        ("estimate", "relative_error: estimate='an array' is not finite"),
+    ],
+)
+def test_the_true_error_needs_finite_numbers(argument, message):
+    arguments = {"logits": np.zeros(2), "values": np.ones((2, 1)), "estimate": np.ones(1)}
+    arguments[argument] = np.full_like(arguments[argument], math.nan)
+    with pytest.raises(InputError, match=message):
+        relative_error(**arguments)
+
+
+def test_whole_numbers_become_the_default_float():
+    logits, values = np.array([0, 1, 2]), np.array([[1], [2], [6]])
+    pi, kept = np.array([1.0, 0.5, 0.5]), np.array([True, True, False])
+    expected = attention_certificate(logits.astype(float), values.astype(float), pi, kept)
+    assert expected.radius == attention_certificate(logits, values, pi, kept).radius
+    tensors = [torch.from_numpy(part) for part in (logits, values, pi, kept)]
+    assert float(attention_certificate(*tensors).radius) == pytest.approx(expected.radius, rel=1e-12)
+    certain = attention_certificate(tensors[0], tensors[1], torch.ones(3, dtype=torch.int64), tensors[3])
+    assert (certain.radius.dtype, float(certain.radius)) == (torch.float32, 0.0)
+    assert relative_error(logits, values, np.array([3])) == relative_error(
+        logits * 1.0, values, np.array([3.0])
+    )

@@ -200,3 +200,98 @@ def test_bad_input(change, message):
     arguments |= {"value_norm": 20.0, "log_weight": 20.0} | change
     with pytest.raises(InputError, match=f"certified_radius: {message}"):
         certified_radius(**arguments)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("junk", [math.nan, math.inf, 1e308])
+def test_freed_slots_are_not_looked_at(method, junk):
+    logits, values, pi, kept = one_read(300)
+    bounds = bounds_of(logits, values, pi)
+    expected = certified_radius(logits, values, pi, kept, **bounds, method=method)
+    parts = [part.copy() for part in (logits, values, pi)]
+    for part in parts:
+        part[~kept] = junk
+    for read in ([*parts, kept], [torch.from_numpy(part) for part in (*parts, kept)]):
+        with np.errstate(over="ignore"):
+            found = certified_radius(*read, **bounds, method=method)
+        for one, wanted in zip(found, expected, strict=True):
+            np.testing.assert_allclose(np.asarray(one), wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize(("argument", "name"), [(0, "logits"), (1, "values")])
+def test_kept_units_must_be_finite(argument, name):
+    parts = list(one_read(50))
+    parts[argument] = np.full_like(parts[argument], math.nan)
+    with pytest.raises(
+        InputError, match=f"certified_radius: {name}='an array' is not finite for a kept unit"
+    ):
+        certified_radius(*parts, value_norm=20.0, log_weight=20.0)
+
+
+def three_units():
+    """Logits 0, log 2 and log 3 with values 1, -1 and 2 and probabilities 1, 1/2 and 3/4; the first two kept.
+
+    Weights a/pi of 1 and 4 sum to 5, and the estimate is (1 - 4) / 5. The largest a/pi of the two units that
+    might be evicted is 4, and the largest norm is 2.
+    """
+    logits, values = np.log([1.0, 2.0, 3.0]), np.array([[1.0], [-1.0], [2.0]])
+    read = (logits, values, np.array([1.0, 0.5, 0.75]), np.array([True, True, False]))
+    return read, {"value_norm": 2.0, "log_weight": math.log(4.0)}, -0.6, 5.0
+
+
+def lowered(right_hand_side, largest):
+    """The radius of the docstring: from the largest possible error down, 40 times."""
+    error = largest
+    for _ in range(40):
+        error = min(error, right_hand_side(error))
+    return error
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.9999])
+@pytest.mark.parametrize("copies", [1, 400])
+def test_bernstein_by_hand(delta, copies):
+    read, bounds, estimate, total = three_units()
+    read = (*(np.concatenate([part] * copies) for part in read),)
+    total *= copies
+    # One term a copy, of the second unit: (1 - pi) / pi^2 = 2 and a^2 = 4.
+    spread = copies * 2 * 4 * (-1 - estimate) ** 2
+    lever = copies * 2 * 4
+
+    def right_hand_side(error):
+        c = 4 * min(2 * 2, 2 + abs(estimate) + error)
+        half = c**2 * math.log(2 / delta) / 2
+        variance = (
+            math.sqrt(half) + math.sqrt((math.sqrt(spread) + error * math.sqrt(lever)) ** 2 + half)
+        ) ** 2
+        log_term = math.log(2 / (delta / 2))
+        return (c * log_term / 3 + math.sqrt((c * log_term / 3) ** 2 + 2 * variance * log_term)) / total
+
+    found = certified_radius(*read, **bounds, delta=delta)
+    assert found.estimate[0] == pytest.approx(estimate)
+    assert found.absolute == pytest.approx(lowered(right_hand_side, 4.0), rel=1e-12)
+    assert (found.absolute < 4) == (copies == 400)
+    assert found.radius == pytest.approx(found.absolute / 0.6, rel=1e-8)
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.9999])
+@pytest.mark.parametrize("copies", [1, 400])
+def test_empirical_bernstein_by_hand(delta, copies):
+    read, bounds, estimate, total = three_units()
+    read = (*(np.concatenate([part] * copies) for part in read),)
+    total *= copies
+    # One term a copy: a^2 / pi^2 = 16.
+    spread, lever = copies * 16 * (-1 - estimate) ** 2, copies * 16
+
+    def right_hand_side(error):
+        c = 4 * min(2 * 2, 2 + abs(estimate) + error)
+        costs = []
+        for bet in (1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256):
+            theta = bet / (2 * 4 * 2)
+            price = -math.log(1 - theta * c) - theta * c
+            squares = (math.sqrt(spread) + error * math.sqrt(lever)) ** 2
+            costs.append((math.log(2 * 8 / delta) + price / c**2 * squares) / theta)
+        return min(costs) / total
+
+    found = certified_radius(*read, **bounds, delta=delta, method="empirical_bernstein")
+    assert found.absolute == pytest.approx(lowered(right_hand_side, 4.0), rel=1e-9)
+    assert (found.absolute < 4) == (copies == 400)

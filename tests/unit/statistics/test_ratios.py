@@ -42,3 +42,13 @@ def test_columns_of_different_length_are_refused():
 def test_nan_is_refused_under_the_name_of_the_statistic():
     with pytest.raises(InputError, match=re.escape("Mean: y=nan is not finite, at row 0")):
         Mean([np.nan])
+
+
+@pytest.mark.parametrize("offset", [1e6, 1e9, 1e12])
+def test_the_influence_of_values_far_from_zero_keeps_its_digits(offset):
+    random = np.random.default_rng(0)
+    y, weights = (random.random(1000) < 0.3).astype(float), random.random(1000)
+    expected = Mean(y).influence(weights)
+    found = Mean(y + offset).influence(weights)
+    np.testing.assert_allclose(found, expected, rtol=1e-11)
+    assert abs(weights @ found) < 1e-12

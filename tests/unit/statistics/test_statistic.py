@@ -16,6 +16,10 @@ from kvstats.statistics.statistic import Statistic, as_column, as_weights
             "f: y=nan is not finite, at row 1 and 1 more; leave out rows without a value",
         ),
         ([[1.0], [2.0]], "f: y='array of shape (2, 1)' is not a vector; pass one value a row"),
+        (["a", "b"], "f: y='list' is no array of numbers: could not convert string to float: 'a'; pass num"),
+        ([1.0, None], "f: y=nan is not finite, at row 1"),
+        ([1.0, {}], "f: y='list' is no array of numbers: float() argument must be"),
+        ([[1.0], [1.0, 2.0]], "f: y='list' is no array of numbers: setting an array element"),
     ],
 )
 def test_a_column_that_is_no_vector_of_finite_numbers_is_refused(values, message):
@@ -26,6 +30,7 @@ def test_a_column_that_is_no_vector_of_finite_numbers_is_refused(values, message
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
+        (["a", "b"], "f: weights='list' is no array of numbers: could not convert"),
         ([1.0], "f: weights='array of shape (1,)' does not fit 2 rows; pass one a row"),
         ([1.0, -0.5], "f: weights=-0.5 is not a weight, at row 1; pass finite numbers of at least 0"),
         ([np.nan, 1.0], "f: weights=nan is not a weight, at row 0; pass finite numbers of at least 0"),

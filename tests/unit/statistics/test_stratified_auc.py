@@ -144,3 +144,39 @@ def test_columns_are_checked_under_its_own_name():
         StratifiedAUC([1.0, 2.0], [0, 2], ["a", "a"])
     with pytest.raises(InputError, match=re.escape("StratifiedAUC: weights=-1.0 is not a weight, at row 1")):
         StratifiedAUC([1.0, 2.0], [0, 1], ["a", "a"]).value([1, -1])
+
+
+@pytest.mark.parametrize("heavy", [1.0, 1e8, 1e17, 1e30])
+@pytest.mark.parametrize("share", [0.3, 0.7], ids=["few positives", "few negatives"])
+@pytest.mark.parametrize("levels", [4, 10**6], ids=["ties", "no ties"])
+def test_a_heavy_stratum_without_pairs_leaves_the_digits_of_a_light_one(heavy, share, levels):
+    random = np.random.default_rng(levels)
+    score, label = random.integers(0, levels, 40).astype(float), random.uniform(size=40) < share
+    stratum = np.repeat([0, 1, 2, 3], 10)
+    label[stratum == 0], label[stratum == 2] = False, True
+    weights = random.uniform(0.5, 2, 40)
+    inside = np.isin(stratum, [1, 3])
+    expected = brute_force(score[inside], label[inside], stratum[inside], weights[inside])
+    weights[~inside] *= heavy
+    area = StratifiedAUC(score, label, stratum)
+    assert area.value(weights) == pytest.approx(expected, rel=1e-13)
+    assert area.cluster_values(np.ones((1, 40)), np.arange(40), weights)[0] == pytest.approx(
+        expected, rel=1e-13
+    )
+    alone = StratifiedAUC(score[inside], label[inside], stratum[inside]).influence(weights[inside])
+    np.testing.assert_allclose(area.influence(weights)[inside], alone, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("first", [1e-12, 1.0, 1e17])
+def test_replicates_without_the_heavy_stratum_see_the_light_one(first):
+    """One class of the heavy stratum, then the other, is not drawn: then its weight does not matter."""
+    random = np.random.default_rng(0)
+    score, label = random.normal(size=40), np.arange(40) % 2 == 0
+    stratum = np.repeat([0, 1], 20)
+    weights = np.where(stratum == 0, first, 1.0) * random.uniform(0.5, 2, 40)
+    codes = np.where(stratum == 0, label.astype(int), 2)
+    light = stratum == 1
+    expected = brute_force(score[light], label[light], stratum[light], weights[light])
+    counts = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.5], [0.0, 0.0, 2.0]])
+    found = StratifiedAUC(score, label, stratum).cluster_values(counts, codes, weights)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)

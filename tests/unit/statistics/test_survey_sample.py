@@ -1,6 +1,7 @@
 """What a survey sample holds and refuses."""
 
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from kvstats.errors import InputError
 from kvstats.statistics.designs import (
     ConditionalPoisson,
     Poisson,
+    Sampford,
     SimpleRandom,
     Stratified,
     SystematicPPS,
@@ -40,6 +42,49 @@ def test_drawn_takes_probabilities_pairs_form_and_strata_from_the_design():
     design = Stratified(["a", "a", "b", "b", "b"], {"a": 2, "b": 2})
     sample = SurveySample.drawn(design, np.array([True, True, False, True, True]))
     assert sample.strata.tolist() == ["a", "a", "b", "b"]
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        Poisson([0.2, 0.5, 1.0, 0.8, 0.1, 0.4]),
+        SimpleRandom(6, 1),
+        SimpleRandom(6, 3),
+        SimpleRandom(1, 1),
+        Stratified([3, 1, 3, 1, 1, 2, 2], {1: 2, 2: 1, 3: 2}),
+        ConditionalPoisson([0.2, 0.5, 0.5, 0.8]),
+        Sampford([0.2, 0.5, 0.5, 0.8]),
+        SystematicPPS([0.9, 0.9, 0.6, 0.6]),
+    ],
+    ids=lambda design: type(design).__name__,
+)
+def test_pairs_of_some_units_are_those_of_the_whole_matrix(design):
+    whole = design.joint_inclusion_probability
+    n = whole.shape[0]
+    assert design.excluded_pairs == sum(whole[i, j] == 0 for i in range(n) for j in range(i))
+    for members in (np.arange(n), np.array([n - 1, 0][: min(n, 2)]), np.array([], dtype=np.int64)):
+        found = design.joint_of(members)
+        assert found.shape == (members.size, members.size)
+        for a, i in enumerate(members):
+            for b, j in enumerate(members):
+                assert found[a, b] == whole[i, j]
+
+
+@pytest.mark.parametrize(
+    "design",
+    [SimpleRandom(50_000, 50), Stratified(np.repeat(np.arange(10), 5000), dict.fromkeys(range(10), 5))],
+    ids=lambda design: type(design).__name__,
+)
+def test_a_small_sample_of_a_large_population_needs_little_memory(design):
+    drawn = design.sample(np.random.default_rng(0))
+    assert design.inclusion_probability.size == 50_000
+    tracemalloc.start()
+    sample = SurveySample.drawn(design, drawn)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # The pairs of 50 units take 20 kB, those of all units 20 GB.
+    assert (sample.size, sample.joint_inclusion_probability.shape) == (50, (50, 50))
+    assert peak < 500_000
 
 
 def test_drawn_in_the_kind_of_another_array():
