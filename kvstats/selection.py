@@ -40,10 +40,10 @@ def select(frame: pl.DataFrame, where: str | None, function: str) -> pl.DataFram
     >>> frame = pl.DataFrame({"budget": [0.5, 1.0], "task": ["qa", "qa"]})
     >>> select(frame, "budget < 1 AND task = 'qa'", "accuracy").height
     1
-    >>> select(frame, "budge < 1", "auc")
+    >>> select(frame, "budge < 1", "auc")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    kvstats.errors.InputError: auc: where='budge < 1' names the unknown column 'budge'; did you mean 'budget'?
+    kvstats.errors.InputError: auc: where='budge < 1' names the unknown column 'budge'; did you mean ...
     """
     return frame if where is None else frame.filter(truth(frame, where, function))
 

@@ -82,7 +82,7 @@ def certificate_coverage(
     for column in ("radius", "true_error"):
         require_values(function, replays, column)
     covered = replays.with_columns(covered=pl.col("true_error") <= pl.col("radius"))
-    return estimate(function, covered, by, design, mean_or_rate("covered"))
+    return estimate(function, log, covered, by, design, mean_or_rate("covered"))
 
 
 @estimator
@@ -159,4 +159,4 @@ def rank_correlation(
     def build(part: pl.DataFrame) -> tuple[Statistic, Kind]:
         return RankCorrelation(numbers(part, x), numbers(part, y)), "correlation"
 
-    return estimate(function, rows, by, design, build, null=0.0)
+    return estimate(function, log, rows, by, design, build, null=0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from kvstats.estimators.population import By, by_columns, numbers
+from kvstats.estimators.population import By, by_columns, drawn_rows, numbers
 from kvstats.estimators.registry import estimator
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result, infer
@@ -88,7 +88,7 @@ def discordant_harm_share(
     def build(part: pl.DataFrame) -> tuple[Statistic, Kind]:
         return Mean(numbers(part, "baseline_success")), "discordant"
 
-    samples = samples_by(function, discordant, names, design, build)
+    samples = samples_by(function, discordant, names, design, build, drawn_rows(log, design))
     found = {sample.key for sample in samples}
     keys = pairs.select(names).unique().rows() if names else []
     samples += [concordant(key) for key in keys if key not in found]

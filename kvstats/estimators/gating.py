@@ -91,7 +91,7 @@ def delta(
     def build(part: pl.DataFrame) -> tuple[Statistic, Kind]:
         return Mean(numbers(part, "difference")), "paired"
 
-    return estimate("delta", pairs, by, design, build, null=0.0)
+    return estimate("delta", log, pairs, by, design, build, null=0.0)
 
 
 @estimator
@@ -148,7 +148,7 @@ def mean_drop(
     qa      0.0700  0.0669  0.0731  0.00152  29  30        30  ok
     """
     return mean_of(
-        "mean_drop", select(unique_inputs(log, "mean_drop"), where, "mean_drop"), column, by, design
+        "mean_drop", log, select(unique_inputs(log, "mean_drop"), where, "mean_drop"), column, by, design
     )
 
 
@@ -208,10 +208,10 @@ def kept_fraction(
     rows = runs_of("kept_fraction", log, arm, where, by).with_columns(
         pl.coalesce("kept_fraction", pl.col("n_kept") / pl.col("n_prompt")).alias("kept_fraction")
     )
-    return mean_of("kept_fraction", rows, "kept_fraction", by, design)
+    return mean_of("kept_fraction", log, rows, "kept_fraction", by, design)
 
 
-def mean_of(function: str, frame: pl.DataFrame, column: str, by: By, design: Design) -> Result:
+def mean_of(function: str, log: Log, frame: pl.DataFrame, column: str, by: By, design: Design) -> Result:
     """Estimate the mean of a numeric column without nulls."""
     numeric = numeric_columns(frame)
     if column not in numeric:
@@ -223,4 +223,4 @@ def mean_of(function: str, frame: pl.DataFrame, column: str, by: By, design: Des
     def build(part: pl.DataFrame) -> tuple[Statistic, Kind]:
         return Mean(numbers(part, column)), "mean"
 
-    return estimate(function, frame, by, design, build)
+    return estimate(function, log, frame, by, design, build)

@@ -113,7 +113,7 @@ def partial_auc(
         statistic = PartialAUC(sign * numbers(part, signal), numbers(part, outcome), low, high)
         return statistic, "auc" if low + high <= 1 else "mean"
 
-    return estimate("partial_auc", pairs, by, design, build, null=0.5)
+    return estimate("partial_auc", log, pairs, by, design, build, null=0.5)
 
 
 @estimator
@@ -222,4 +222,4 @@ def operating_point(
         threshold = OperatingThreshold(score, label, false_alarm_rate, flagged="high" if sign > 0 else "low")
         return threshold, "mean"
 
-    return estimate(function, pairs, by, design, build)
+    return estimate(function, log, pairs, by, design, build)

@@ -20,6 +20,7 @@ __all__ = [
     "By",
     "by_columns",
     "check_outcome",
+    "drawn_rows",
     "estimate",
     "mean_or_rate",
     "numbers",
@@ -51,21 +52,35 @@ def by_columns(function: str, by: By, frame: pl.DataFrame) -> tuple[str, ...]:
 
 def estimate(
     function: str,
+    log: Log,
     frame: pl.DataFrame,
     by: By,
     design: Design,
     build: Callable[[pl.DataFrame], tuple[Statistic, Kind]],
     null: float | None = None,
 ) -> Result:
-    """Split the population by columns, prepare the statistic on each part, and judge it."""
+    """Split the population by columns, prepare the statistic on each part, and judge it.
+
+    Within strata the clusters of the whole log count, whatever was selected from it.
+    """
     names = by_columns(function, by, frame)
     return infer(
         function,
-        samples_by(function, frame, names, design, build),
+        samples_by(function, frame, names, design, build, drawn_rows(log, design)),
         design,
         {name: frame.schema[name] for name in names},
         null,
     )
+
+
+def drawn_rows(log: Log, design: Design) -> pl.DataFrame | None:
+    """Return cluster and strata columns of the runs, inputs and replays of a log, None without strata."""
+    if not design.stratum:
+        return None
+    columns = list(dict.fromkeys([*design.cluster, *design.stratum]))
+    runs = runs_with_inputs(log)
+    known = [table for table in (runs, log.inputs, log.replays) if set(columns) <= set(table.columns)]
+    return pl.concat([table.select(columns) for table in known], how="vertical_relaxed") if known else runs
 
 
 def runs_of(function: str, log: Log, arm: str | None, where: str | None, by: By) -> pl.DataFrame:

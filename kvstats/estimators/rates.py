@@ -80,7 +80,7 @@ def accuracy(
     """
     rows = runs_of("accuracy", log, arm, where, by)
     check_outcome("accuracy", rows, outcome)
-    return estimate("accuracy", rows, by, design, mean_or_rate(outcome))
+    return estimate("accuracy", log, rows, by, design, mean_or_rate(outcome))
 
 
 @estimator
@@ -141,7 +141,7 @@ def harm_rate(
       0.25      0.20  0.05  0.44  0.092  19  20        20  ok
     """
     pairs = pairs_of("harm_rate", log, arm, baseline, where)
-    return estimate("harm_rate", pairs, by, design, mean_or_rate("harm"))
+    return estimate("harm_rate", log, pairs, by, design, mean_or_rate("harm"))
 
 
 @estimator
@@ -200,7 +200,12 @@ def induced_failure_rate(
     for column in ("success", "baseline_success"):
         require_values("induced_failure_rate", pairs, column)
     return estimate(
-        "induced_failure_rate", pairs.filter("baseline_success"), by, design, mean_or_rate("induced_failure")
+        "induced_failure_rate",
+        log,
+        pairs.filter("baseline_success"),
+        by,
+        design,
+        mean_or_rate("induced_failure"),
     )
 
 
@@ -282,4 +287,4 @@ def recovery_rate(
                 "differs between runs of one input, and the rate is over inputs",
                 "name a column that has one value for each input",
             )
-    return estimate(function, inputs, by, design, mean_or_rate("recovered"))
+    return estimate(function, log, inputs, by, design, mean_or_rate("recovered"))

@@ -117,4 +117,4 @@ def risk_coverage(
             return RiskCoverageArea(score, loss), "auc"
         return RiskAtCoverage(score, loss, coverage), "auc"
 
-    return estimate(function, pairs, by, design, build)
+    return estimate(function, log, pairs, by, design, build)

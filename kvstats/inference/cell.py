@@ -17,7 +17,8 @@ from kvstats.inference.intervals import (
     student_quantile,
 )
 from kvstats.inference.jackknife import jackknife_error
-from kvstats.inference.linear import linear_error
+from kvstats.inference.linear import linear_error, row_groups
+from kvstats.inference.rate_size import rate_size
 from kvstats.inference.sample import Kind, Sample
 from kvstats.statistics.difference import parts
 
@@ -79,7 +80,7 @@ def infer_cell(label: str, sample: Sample, design: Design) -> Cell:
         When the design asks for an interval for rates and the statistic is none, or for a Clopper-Pearson
         interval and rows share clusters, weigh differently or lie in strata.
     """
-    n, clusters = sample.statistic.n, len(sample.clusters)
+    n, clusters = sample.statistic.n, sample.n_clusters
     method = method_of(label, sample, design)
 
     def cell(status: str, estimate: float | None = None, **figures: float | None) -> Cell:
@@ -95,7 +96,7 @@ def infer_cell(label: str, sample: Sample, design: Design) -> Cell:
     if np.isnan(se):
         return cell(lonely_status(sample), estimate)
     if method in RATE_INTERVALS:
-        lower, upper = rate_interval(method, estimate, se, n, clusters, df, design.level)
+        lower, upper = rate_interval(method, estimate, se, df, sample, design.level)
         constant = estimate in (0.0, 1.0)
         return cell("ok", estimate, low=lower, high=upper, se=None if constant else se, df=df)
     if se <= ROUNDING * magnitude(sample):
@@ -131,13 +132,15 @@ def infer_cell(label: str, sample: Sample, design: Design) -> Cell:
 
 
 def lonely_status(sample: Sample) -> str:
-    """Say of what there is one cluster only, so that there is no standard error."""
-    if len(sample.clusters) < 2:
+    """Say of what there are too few clusters for a standard error."""
+    if sample.n_clusters < 2:
         return "one cluster"
-    if sample.strata is not None:
+    if any((np.bincount(sample.stratum_codes[whole]) == 1).any() for whole in sample.drawn_from):
         return "one cluster in a stratum"
-    classes = any(part.classes is not None for part in parts(sample.statistic))
-    return "one cluster of a class" if classes else "one cluster"
+    lone = [group for group in row_groups(sample.statistic) if np.unique(sample.codes[group.rows]).size < 2]
+    if lone:
+        return "one cluster of a class" if any(group.one_class for group in lone) else "one cluster"
+    return "one cluster in a stratum"
 
 
 def on_logit_scale(sample: Sample, method: str) -> bool:
@@ -167,7 +170,7 @@ def method_of(label: str, sample: Sample, design: Design) -> str:
 
 def require_independent_rows(label: str, sample: Sample) -> None:
     """Raise `InputError` where rows are no independent trials of equal weight."""
-    n, clusters = sample.statistic.n, len(sample.clusters)
+    n, clusters = sample.statistic.n, sample.n_clusters
     if clusters < n:
         fault = f"ignores clusters, and {n} rows are in {clusters}"
     elif sample.strata is not None:
@@ -180,14 +183,16 @@ def require_independent_rows(label: str, sample: Sample) -> None:
 
 
 def rate_interval(
-    method: str, p: float, se: float, n: int, clusters: int, df: float, level: float
+    method: str, p: float, se: float, df: float, sample: Sample, level: float
 ) -> tuple[float, float]:
     """Return the bounds of an interval for a rate."""
     if method == "clopper_pearson":
-        low, high = clopper_pearson_interval(p, n, level)
+        low, high = clopper_pearson_interval(p, sample.statistic.n, level)
     else:
+        size = rate_size(sample, se, df)
+        counts = (size.rows, sample.n_clusters, size.df)
         interval = korn_graubard_interval if method == "korn_graubard" else clustered_wilson_interval
-        low, high = interval(p, se, n, clusters, df, level)
+        low, high = interval(p, size.se, *counts, level, effective_clusters=size.clusters)
     return float(low), float(high)
 
 

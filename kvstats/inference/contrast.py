@@ -99,19 +99,24 @@ def difference_sample(key: tuple[Any, ...], first: Sample, second: Sample) -> Sa
         key=lambda label: [(text is not None, text or "") for text in label],
     )
     position = {label: index for index, label in enumerate(union)}
-    codes = [
-        np.array([position[label] for label in side.clusters], dtype=np.int64)[side.codes]
-        for side in (first, second)
+    places = [
+        np.array([position[label] for label in side.clusters], dtype=np.int64) for side in (first, second)
     ]
+    drawn = []
+    for side, place in zip((first, second), places, strict=True):
+        listed = np.zeros((len(side.drawn_from), len(union)), dtype=np.bool_)
+        listed[:, place] = side.drawn_from
+        drawn.append(listed)
     strata = joint_strata(first, second)
     return Sample(
         key=key,
         statistic=Difference(first.statistic, second.statistic),
         weights=np.concatenate([first.weights, second.weights]),
-        codes=np.concatenate(codes),
+        codes=np.concatenate([places[0][first.codes], places[1][second.codes]]),
         clusters=tuple(union),
         kind="difference",
         strata=None if strata is None else tuple(strata[label] for label in union),
+        drawn=np.concatenate(drawn),
     )
 
 

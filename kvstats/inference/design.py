@@ -58,7 +58,8 @@ class Design:
     strata : str or sequence of str, optional
         Columns that say from which part of the population a cluster was drawn, such as ``task`` where the
         number of inputs of each task was fixed beforehand. Clusters are compared and resampled within
-        strata only. Default: none.
+        strata only; those of a stratum without a row in the population count with a total of 0, since how
+        many have one is chance. Default: none.
 
     Raises
     ------

@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from kvstats.statistics.rate_interval import clopper_pearson_interval
 from kvstats.statistics.statistic import FloatArray
+from kvstats.statistics.student import student_quantile, student_ratio
 
 __all__ = [
     "clopper_pearson_interval",
@@ -96,45 +98,6 @@ def wilson_interval(p: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95) -> 
     return np.where(share <= 0, 0.0, centre - half), np.where(share >= 1, 1.0, centre + half)
 
 
-def clopper_pearson_interval(
-    p: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95
-) -> tuple[FloatArray, FloatArray]:
-    r"""Return the Clopper-Pearson interval for a proportion, from quantiles of the beta distribution.
-
-    The lower bound is the (1 - level) / 2 quantile of Beta(np, n(1 - p) + 1), 0 when p is 0; the upper one
-    the (1 + level) / 2 quantile of Beta(np + 1, n(1 - p)), 1 when p is 1.
-
-    Parameters
-    ----------
-    p : array-like of float
-        Proportion, in [0, 1].
-    n : array-like of float
-        Number of trials, above 0; need not be whole.
-    level : float
-        Confidence level.
-
-    Returns
-    -------
-    low, high : array of float
-        In [0, 1]; never of width 0.
-
-    References
-    ----------
-    .. [1] Clopper and Pearson, Biometrika 26, 1934.
-
-    Examples
-    --------
-    >>> low, high = clopper_pearson_interval([0.0, 0.5], 10)
-    >>> low.round(4).tolist(), high.round(4).tolist()
-    ([0.0, 0.1871], [0.3085, 0.8129])
-    """
-    share, trials = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(n, dtype=np.float64))
-    tail = (1 - level) / 2
-    low = special.betaincinv(trials * share, trials * (1 - share) + 1, tail)
-    high = special.betainccinv(trials * share + 1, trials * (1 - share), tail)
-    return np.where(share <= 0, 0.0, low), np.where(share >= 1, 1.0, high)
-
-
 def effective_size(
     p: npt.ArrayLike, se: npt.ArrayLike, n: npt.ArrayLike, clusters: npt.ArrayLike
 ) -> FloatArray:
@@ -148,8 +111,8 @@ def effective_size(
     ----------
     p, se : array-like of float
         Proportion and its cluster-robust standard error.
-    n, clusters : array-like of int
-        Numbers of rows and of clusters.
+    n, clusters : array-like of float
+        Numbers of rows and of clusters, where they differ in weight their effective numbers (`rate_size`).
 
     Returns
     -------
@@ -169,41 +132,6 @@ def effective_size(
     return np.where(spread <= 0, groups, np.minimum(size, rows))
 
 
-def student_quantile(tail: float, df: npt.ArrayLike) -> FloatArray:
-    """Return the upper quantile of Student's t distribution.
-
-    Examples
-    --------
-    >>> student_quantile(0.025, [10, 1e9]).round(3).tolist()
-    [2.228, 1.96]
-    """
-    return np.asarray(-special.stdtrit(df, tail))
-
-
-def student_density_at_zero(df: FloatArray) -> FloatArray:
-    """Return the density of Student's t distribution at 0."""
-    return np.asarray(np.exp(special.gammaln((df + 1) / 2) - special.gammaln(df / 2)) / np.sqrt(np.pi * df))
-
-
-def student_ratio(n: npt.ArrayLike, df: npt.ArrayLike, tail: float) -> FloatArray:
-    """Return the squared ratio of upper t quantiles with n - 1 and with df degrees of freedom, at most 1.
-
-    It shrinks an effective size for the few degrees of freedom that its standard error rests on. At
-    ``tail = 0.5``, where both quantiles are 0, it is the limit.
-
-    Examples
-    --------
-    >>> student_ratio(80, 9, 0.025).round(4).tolist()
-    0.7742
-    """
-    rows, freedom = np.asarray(n, dtype=np.float64), np.asarray(df, dtype=np.float64)
-    if abs(tail - 0.5) < 1e-4:
-        ratio = student_density_at_zero(freedom) / student_density_at_zero(rows - 1)
-    else:
-        ratio = student_quantile(tail, rows - 1) / student_quantile(tail, freedom)
-    return np.asarray(np.minimum(ratio**2, 1.0))
-
-
 def korn_graubard_interval(
     p: npt.ArrayLike,
     se: npt.ArrayLike,
@@ -211,23 +139,28 @@ def korn_graubard_interval(
     clusters: npt.ArrayLike,
     df: npt.ArrayLike,
     level: float = 0.95,
+    effective_clusters: npt.ArrayLike | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     r"""Return the Korn-Graubard interval: Clopper-Pearson on an effective sample size.
 
     .. math:: n^* = \min\Bigl(n, \frac{p (1 - p)}{\mathrm{se}^2}\Bigr) \Bigl(\frac{t_{n-1}}{t_{df}}\Bigr)^2
 
-    At p = 0 and p = 1 the number of clusters takes the place of n*.
+    At p = 0 and p = 1 the effective number of clusters takes the place of n*.
 
     Parameters
     ----------
     p, se : array-like of float
         Proportion in [0, 1] and its cluster-robust standard error.
-    n, clusters : array-like of int
-        Numbers of rows and of clusters, at least 2.
+    n : array-like of float
+        Number of rows, above 1; where they differ in weight, Kish's size.
+    clusters : array-like of int
+        Number of clusters, at least 2.
     df : array-like of float
-        Degrees of freedom of the standard error.
+        Degrees of freedom of the standard error; where clusters differ in size, shrunk as in `rate_size`.
     level : float
         Confidence level.
+    effective_clusters : array-like of float, optional
+        Number of clusters of equal size that are worth as much; default: `clusters`.
 
     Returns
     -------
@@ -250,14 +183,20 @@ def korn_graubard_interval(
     ([0.0836, 0.0], [0.3711, 0.3085])
     """
     share = np.asarray(p, dtype=np.float64)
-    size = effective_size(p, se, n, clusters)
+    size = effective_size(p, se, n, clusters if effective_clusters is None else effective_clusters)
     inner = (share > 0) & (share < 1)
     return clopper_pearson_interval(
         share, np.where(inner, size * student_ratio(n, df, (1 - level) / 2), size), level
     )
 
 
-def wilson_size(p: npt.ArrayLike, se: npt.ArrayLike, n: npt.ArrayLike, clusters: npt.ArrayLike) -> FloatArray:
+def wilson_size(
+    p: npt.ArrayLike,
+    se: npt.ArrayLike,
+    n: npt.ArrayLike,
+    clusters: npt.ArrayLike,
+    effective_clusters: npt.ArrayLike | None = None,
+) -> FloatArray:
     """Return the effective size for Wilson's interval, n itself where each row is a cluster of its own.
 
     It is `effective_size` without the factor C / (C - 1) in the variance, so that Wilson's interval of
@@ -269,7 +208,8 @@ def wilson_size(p: npt.ArrayLike, se: npt.ArrayLike, n: npt.ArrayLike, clusters:
     100.0
     """
     groups = np.asarray(clusters, dtype=np.float64)
-    return effective_size(p, np.asarray(se) * np.sqrt((groups - 1) / groups), n, groups)
+    worth = groups if effective_clusters is None else effective_clusters
+    return effective_size(p, np.asarray(se) * np.sqrt((groups - 1) / groups), n, worth)
 
 
 def clustered_wilson_interval(
@@ -279,6 +219,7 @@ def clustered_wilson_interval(
     clusters: npt.ArrayLike,
     df: npt.ArrayLike,
     level: float = 0.95,
+    effective_clusters: npt.ArrayLike | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Return Wilson's interval on an effective sample size.
 
@@ -296,6 +237,6 @@ def clustered_wilson_interval(
     ([0.1035, 0.0], [0.3513, 0.2775])
     """
     share = np.asarray(p, dtype=np.float64)
-    size = wilson_size(p, se, n, clusters)
+    size = wilson_size(p, se, n, clusters, effective_clusters)
     inner = (share > 0) & (share < 1)
     return wilson_interval(share, np.where(inner, size * student_ratio(n, df, (1 - level) / 2), size), level)

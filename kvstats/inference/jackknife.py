@@ -53,20 +53,20 @@ def jackknife_error(sample: Sample) -> tuple[float, float]:
     """
     n_clusters, strata = len(sample.clusters), sample.stratum_codes
     totals, present, end = [], [], 0
-    for sign, part in signed_parts(sample.statistic):
+    for (sign, part), whole in zip(signed_parts(sample.statistic), sample.drawn_from, strict=True):
         rows = slice(end, end + part.n)
         end += part.n
         codes = sample.codes[rows]
         own = np.bincount(codes, minlength=n_clusters) > 0
-        sizes = np.bincount(strata[own], minlength=int(strata.max(initial=0)) + 1)
-        if own.sum() == 0 or (sizes == 1).any():
+        sizes = np.bincount(strata[whole], minlength=int(strata.max(initial=0)) + 1)
+        if own.sum() < 2 or (sizes == 1).any():
             return float("nan"), float("nan")
-        left_out = np.where(own, values_without(part, codes, sample.weights[rows], strata, sizes), 0.0)
+        left_out = np.where(whole, values_without(part, codes, sample.weights[rows], strata, sizes), 0.0)
         # Scaled so that the factor of linearisation, the root of C / (C - 1), makes it that of the jackknife.
         shrink = (sizes - 1) / np.maximum(sizes, 1)
         totals.append(-sign * shrink[strata] * left_out)
         present.append(own)
-    return ClusterTotals.of_parts(totals, present, strata).error()
+    return ClusterTotals.of_groups(totals, present, sample.drawn_from, strata).error()
 
 
 def values_without(

@@ -14,15 +14,13 @@ from kvstats.inference.design import BOOTSTRAPS, Design
 from kvstats.inference.intervals import effective_size, student_ratio, wilson_size
 from kvstats.inference.jackknife import jackknife_error
 from kvstats.inference.linear import linear_error
+from kvstats.inference.rate_size import rate_size
 from kvstats.inference.sample import Sample
 
 __all__ = ["Alternative", "cell_p_value"]
 
 Alternative = Literal["two-sided", "greater", "less"]
 """Which values count against the null hypothesis."""
-
-SMALLEST_SIZE = 1e-100
-"""Keeps effective sizes above 0 where t quantiles overflow."""
 
 LEAST_LOGIT = -230.0
 """Logit of the smallest level at which the effective size of a rate is solved for, about 1e-100."""
@@ -64,20 +62,22 @@ def cell_p_value(
 
 def rate_p_values(method: str, p: float, sample: Sample, null: float) -> tuple[float, float]:
     """Return both one-sided p-values of a rate p, "greater" first."""
-    n, clusters = sample.statistic.n, len(sample.clusters)
     se, df = linear_error(sample)
     if method == "clopper_pearson":
+        n = sample.statistic.n
         return clopper_pearson_tail(p, null, n), clopper_pearson_tail(1 - p, 1 - null, n)
+    sizes = rate_size(sample, se, df)
     if method == "wilson":
-        size, tail = float(wilson_size(p, se, n, clusters)), wilson_tail
+        found, tail = wilson_size(p, sizes.se, sizes.rows, sample.n_clusters, sizes.clusters), wilson_tail
     else:
-        size, tail = float(effective_size(p, se, n, clusters)), clopper_pearson_tail
+        found, tail = effective_size(p, sizes.se, sizes.rows, sizes.clusters), clopper_pearson_tail
+    size = float(found)
 
     def solve(share: float, bound: float) -> float:
         if share in (0.0, 1.0):
             return tail(share, bound, size)
         return self_consistent(
-            lambda alpha: tail(share, bound, max(size * float(student_ratio(n, df, alpha)), SMALLEST_SIZE))
+            lambda alpha: tail(share, bound, size * float(student_ratio(sizes.rows, sizes.df, alpha)))
         )
 
     return solve(p, null), solve(1 - p, 1 - null)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kvstats.inference.linear import linear_error, row_groups
+from kvstats.inference.linear import bessel, linear_error, row_groups
 from kvstats.inference.sample import Sample
 from kvstats.statistics.difference import signed_parts
 from kvstats.statistics.ratios import Ratio
@@ -50,17 +50,19 @@ class ReplicateErrors:
         codes = sample.stratum_codes
         self.strata = [np.flatnonzero(codes == stratum) for stratum in range(int(codes.max()) + 1)]
         n_clusters = len(sample.clusters)
-        self.rows = row_groups(sample.statistic)
+        self.groups = row_groups(sample.statistic)
         self.present = [
-            (np.bincount(sample.codes[rows], minlength=n_clusters) > 0).astype(np.float64)
-            for rows in self.rows
+            (np.bincount(sample.codes[group.rows], minlength=n_clusters) > 0).astype(np.float64)
+            for group in self.groups
         ]
+        self.drawn = [sample.drawn_from[group.part].astype(np.float64) for group in self.groups]
         self.closed = all(isinstance(part, Ratio) for _, part in self.parts)
         columns = []
-        for (_, part), rows, present in zip(self.parts, self.rows, self.present, strict=self.closed):
+        for (_, part), group, drawn in zip(self.parts, self.groups, self.drawn, strict=self.closed):
             if isinstance(part, Ratio):
+                rows = group.rows
                 tops, bottoms = part.cluster_sums(sample.codes[rows], sample.weights[rows], n_clusters)
-                columns += [tops - tops.sum() / bottoms.sum() * bottoms, bottoms, present]
+                columns += [tops - tops.sum() / bottoms.sum() * bottoms, bottoms, drawn]
         self.sums = np.array(columns).T
 
     def __call__(self, counts: FloatArray) -> FloatArray:
@@ -99,15 +101,21 @@ class ReplicateErrors:
         weights = sample.weights * row[sample.codes]
         influence = sample.statistic.influence(weights)
         combined = np.zeros(n_clusters)
-        for rows, present in zip(self.rows, self.present, strict=True):
+        for group, present, drawn in zip(self.groups, self.present, self.drawn, strict=True):
+            rows = group.rows
             totals = np.bincount(sample.codes[rows], sample.weights[rows] * influence[rows], n_clusters)
+            if group.one_class:
+                own = row @ present
+                if own == 1:
+                    return float("nan")
+                totals *= np.sqrt(bessel(own) / bessel(row @ drawn))
             for stratum in self.strata:
-                drawn = row[stratum] * present[stratum]
-                size = drawn.sum()
+                counts = row[stratum] * drawn[stratum]
+                size = counts.sum()
                 if size == 0:
                     continue
                 if size == 1:
                     return float("nan")
-                centred = present[stratum] * (totals[stratum] - drawn @ totals[stratum] / size)
-                combined[stratum] += np.sqrt(size / (size - 1)) * centred
+                centred = drawn[stratum] * (totals[stratum] - counts @ totals[stratum] / size)
+                combined[stratum] += np.sqrt(bessel(size)) * centred
         return float(row @ combined**2)

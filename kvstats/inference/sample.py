@@ -8,11 +8,15 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
 from kvstats.inference.design import Design
+from kvstats.statistics.difference import parts
 from kvstats.statistics.statistic import FloatArray, IntArray, Statistic
+
+BoolArray = npt.NDArray[np.bool_]
 
 __all__ = ["Kind", "Label", "Sample", "samples_by"]
 
@@ -39,11 +43,13 @@ class Sample:
     codes : array of int, shape [n]
         Cluster of each row, as an index into `clusters`.
     clusters : tuple of tuples of str
-        Names of the clusters, sorted.
+        Names of the clusters, sorted. Within strata some may be without rows; see `drawn`.
     kind : str
         What is estimated; see `Kind`.
     strata : tuple of tuples of str, optional
         Name of the stratum of each cluster, in the order of `clusters`; None without strata.
+    drawn : array of bool, shape [number of parts, number of clusters], optional
+        From which clusters the rows of each part of the statistic were selected. Default: those with rows.
     """
 
     key: tuple[Any, ...]
@@ -53,6 +59,25 @@ class Sample:
     clusters: tuple[Label, ...]
     kind: Kind
     strata: tuple[Label, ...] | None = None
+    drawn: BoolArray | None = None
+
+    @cached_property
+    def n_clusters(self) -> int:
+        """Number of clusters that have rows."""
+        return int(np.unique(self.codes).size)
+
+    @cached_property
+    def drawn_from(self) -> BoolArray:
+        """From which clusters each part's rows were selected, shape [number of parts, number of clusters]."""
+        if self.drawn is not None:
+            return self.drawn
+        ends = np.cumsum([part.n for part in parts(self.statistic)])
+        return np.array(
+            [
+                np.bincount(codes, minlength=len(self.clusters)) > 0
+                for codes in np.split(self.codes, ends)[:-1]
+            ]
+        )
 
     @cached_property
     def stratum_codes(self) -> IntArray:
@@ -70,6 +95,7 @@ def samples_by(
     by: Sequence[str],
     design: Design,
     build: Callable[[pl.DataFrame], tuple[Statistic, Kind]],
+    drawn: pl.DataFrame | None = None,
 ) -> list[Sample]:
     """Split a frame by columns and prepare a statistic on each part.
 
@@ -85,6 +111,9 @@ def samples_by(
         Names the cluster columns and the weights.
     build : callable
         Makes of a part the statistic and its kind.
+    drawn : polars.DataFrame, optional
+        The rows that the population was selected from. With strata their clusters are what was drawn from
+        each stratum, and those without a row in a part count there with a total of 0. Default: `frame`.
 
     Returns
     -------
@@ -107,6 +136,8 @@ def samples_by(
     >>> [(sample.key, sample.clusters, sample.codes.tolist()) for sample in samples]
     [(('a',), (('1',), ('2',)), [1, 0]), (('b',), (('1',),), [0])]
     """
+    if drawn is None or not design.stratum:
+        drawn = frame
     for argument, names in (
         ("by", by),
         ("design.cluster", design.cluster),
@@ -121,12 +152,24 @@ def samples_by(
                 raise InputError.argument(
                     function, argument, name, "is a column of lists", "name a column of plain values"
                 )
+    for argument, names in (("design.cluster", design.cluster), ("design.strata", design.stratum)):
+        for name in names:
+            if name not in drawn.columns:
+                raise InputError.argument(
+                    function,
+                    argument,
+                    name,
+                    "is not a column of the runs or inputs, so that the clusters drawn from a stratum cannot "
+                    "be counted",
+                    nearest_name(name, drawn.columns),
+                )
+    listed = cluster_strata(drawn, design) if design.stratum else None
     weighted = frame.with_columns(weight_column(function, frame, design.weight).alias(WEIGHT))
     weighted = weighted.filter(pl.col(WEIGHT) > 0)
     if not by:
-        return [one_sample(function, (), weighted, design, build)]
+        return [one_sample(function, (), weighted, design, build, listed)]
     groups = weighted.sort(*by, maintain_order=True).partition_by(*by, as_dict=True, maintain_order=True)
-    return [one_sample(function, key, part, design, build) for key, part in groups.items()]
+    return [one_sample(function, key, part, design, build, listed) for key, part in groups.items()]
 
 
 WEIGHT = "__weight__"
@@ -164,34 +207,61 @@ def one_sample(
     part: pl.DataFrame,
     design: Design,
     build: Callable[[pl.DataFrame], tuple[Statistic, Kind]],
+    listed: pl.DataFrame | None,
 ) -> Sample:
     """Prepare the statistic on one part, and number its clusters in sorted order."""
-    names = part.select(design.cluster).unique().sort(design.cluster)
+    clusters = part.select(design.cluster).unique()
+    if listed is not None:
+        clusters = with_absent_clusters(function, cluster_strata(part, design), listed, design)
+    clusters = clusters.sort(design.cluster)
     codes = part.select(design.cluster).join(
-        names.with_row_index("__code__"),
+        clusters.select(design.cluster).with_row_index("__code__"),
         on=list(design.cluster),
         how="left",
         nulls_equal=True,
         maintain_order="left",
     )["__code__"]
     statistic, kind = build(part)
+    stratified = listed is not None
     return Sample(
         key=key,
         statistic=statistic,
         weights=part[WEIGHT].to_numpy().astype(np.float64),
         codes=codes.to_numpy().astype(np.int64),
-        clusters=tuple(names.select(pl.all().cast(pl.String)).rows()),
+        clusters=tuple(clusters.select(pl.col(design.cluster).cast(pl.String)).rows()),
         kind=kind,
-        strata=strata_of(function, part, names, design) if design.stratum else None,
+        strata=tuple(clusters.select(stratum_names(design)).rows()) if stratified else None,
+        drawn=np.ones((len(parts(statistic)), clusters.height), dtype=np.bool_) if stratified else None,
     )
 
 
-def strata_of(function: str, part: pl.DataFrame, clusters: pl.DataFrame, design: Design) -> tuple[Label, ...]:
-    """Return the stratum of each cluster, or raise `InputError` where a cluster lies in several."""
-    strata = part.select(
-        *design.cluster, *(pl.col(name).cast(pl.String).alias(STRATUM + name) for name in design.stratum)
-    ).unique()
-    torn = strata.filter(strata.select(design.cluster).is_duplicated()).sort(pl.all())
+def stratum_names(design: Design) -> list[str]:
+    """Return the names under which strata stand beside the cluster columns, which they may be among."""
+    return [STRATUM + name for name in design.stratum]
+
+
+def cluster_strata(frame: pl.DataFrame, design: Design) -> pl.DataFrame:
+    """Return the clusters of a frame with their strata, each combination once."""
+    strata = (pl.col(name).cast(pl.String).alias(STRATUM + name) for name in design.stratum)
+    return frame.select(*design.cluster, *strata).unique()
+
+
+def with_absent_clusters(
+    function: str, present: pl.DataFrame, listed: pl.DataFrame, design: Design
+) -> pl.DataFrame:
+    """Add to the clusters of a part the others of its strata, or raise `InputError` where strata overlap.
+
+    Where a part lies in one stratum none is added: the total over the stratum is 0 whatever clusters belong,
+    and one stratum is judged like none.
+    """
+    own = present.select(stratum_names(design)).unique()
+    if own.height < 2:
+        listed = listed.clear()
+    absent = listed.join(own, on=stratum_names(design), how="semi", nulls_equal=True).join(
+        present, on=list(design.cluster), how="anti", nulls_equal=True
+    )
+    both = pl.concat([present, absent])
+    torn = both.filter(both.select(design.cluster).is_duplicated()).sort(pl.all())
     if torn.height:
         named = torn.row(0, named=True)
         cluster = ", ".join(f"{name}={named[name]}" for name in design.cluster)
@@ -206,7 +276,4 @@ def strata_of(function: str, part: pl.DataFrame, clusters: pl.DataFrame, design:
             f"puts the cluster ({cluster}) into several strata ({values})",
             "name columns that have one value in each cluster",
         )
-    ordered = clusters.join(
-        strata, on=list(design.cluster), how="left", nulls_equal=True, maintain_order="left"
-    )
-    return tuple(ordered.select(STRATUM + name for name in design.stratum).rows())
+    return both

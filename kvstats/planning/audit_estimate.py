@@ -12,7 +12,6 @@ import polars as pl
 
 from kvstats.errors import InputError, nearest_name
 from kvstats.inference.display import html_table, text_table
-from kvstats.inference.intervals import student_quantile
 from kvstats.planning.audit import AuditPlan
 from kvstats.planning.audit_interval import AuditInterval, gamma_interval, most_hidden
 from kvstats.planning.audit_outcomes import drawn_outcomes
@@ -21,6 +20,7 @@ from kvstats.planning.planned import check_share
 from kvstats.statistics.designs.sampling_design import BoolArray
 from kvstats.statistics.hajek import hajek_mean
 from kvstats.statistics.statistic import FloatArray
+from kvstats.statistics.student import student_quantile
 from kvstats.statistics.survey_estimate import SurveyEstimate
 from kvstats.statistics.survey_sample import SurveySample
 

@@ -72,14 +72,13 @@ def pilot_correlation(result: Result) -> pl.DataFrame:
                 "is a contrast, whose sides share inputs",
                 "pass the result of an estimator, such as delta for paired differences",
             )
-        size, clusters = sample.codes.size, len(sample.clusters)
+        size, clusters = sample.codes.size, sample.n_clusters
         row = dict.fromkeys(SCHEMA) | {"inputs": clusters, "rows_per_input": size / max(clusters, 1)}
         rows.append(row)
         if clusters < 2 or np.isnan(sample.statistic.value(sample.weights)):
             continue
-        apart = replace(
-            sample, codes=np.arange(size), clusters=tuple((str(number),) for number in range(size))
-        )
+        numbered = tuple((str(number),) for number in range(size))
+        apart = replace(sample, codes=np.arange(size), clusters=numbered, strata=None, drawn=None)
         clustered, independent = linear_error(sample)[0], linear_error(apart)[0]
         if independent == 0:
             continue

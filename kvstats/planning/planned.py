@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 from scipy import special
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.inference.intervals import student_quantile
+from kvstats.statistics.student import student_quantile
 
 __all__ = [
     "Alternative",

@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 from scipy import special
 
 from kvstats.errors import InputError
-from kvstats.inference.intervals import student_ratio
 from kvstats.planning.planned import (
     MOST_INPUTS,
     Planned,
@@ -21,6 +20,7 @@ from kvstats.planning.planned import (
     root,
     unknown_of,
 )
+from kvstats.statistics.student import student_ratio
 
 __all__ = ["RatePower", "rate_power"]
 

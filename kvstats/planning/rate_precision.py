@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kvstats.inference.intervals import clopper_pearson_interval, student_ratio
 from kvstats.planning.planned import (
     Planned,
     check_clusters,
@@ -15,6 +14,8 @@ from kvstats.planning.planned import (
     fewest_inputs,
     unknown_of,
 )
+from kvstats.statistics.rate_interval import clopper_pearson_interval
+from kvstats.statistics.student import student_ratio
 
 __all__ = ["RatePrecision", "rate_precision"]
 

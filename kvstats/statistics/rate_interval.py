@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 from scipy import special
 
-__all__ = ["beta_interval", "effective_trials"]
+from kvstats.statistics.statistic import FloatArray
+from kvstats.statistics.student import student_ratio
+
+__all__ = ["clopper_pearson_interval", "effective_trials"]
 
 
-def beta_interval(p: float, n: float, level: float) -> tuple[float, float]:
-    """Return the Clopper-Pearson interval of a rate p of n trials, which need not be whole.
+def clopper_pearson_interval(
+    p: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95
+) -> tuple[FloatArray, FloatArray]:
+    r"""Return the Clopper-Pearson interval for a proportion, from quantiles of the beta distribution.
+
+    The lower bound is the (1 - level) / 2 quantile of Beta(np, n(1 - p) + 1), 0 when p is 0; the upper one
+    the (1 + level) / 2 quantile of Beta(np + 1, n(1 - p)), 1 when p is 1.
 
     Parameters
     ----------
-    p : float
-        In [0, 1].
-    n : float
-        Above 0.
+    p : array-like of float
+        Proportion, in [0, 1].
+    n : array-like of float
+        Number of trials, above 0; need not be whole.
     level : float
-        Confidence level in (0, 1).
+        Confidence level.
+
+    Returns
+    -------
+    low, high : array of float
+        In [0, 1]; never of width 0.
 
     References
     ----------
-    Clopper and Pearson, Biometrika 26, 1934.
+    .. [1] Clopper and Pearson, Biometrika 26, 1934.
 
     Examples
     --------
-    >>> low, high = beta_interval(0.5, 10, 0.95)
-    >>> round(low, 4), round(high, 4)
-    (0.1871, 0.8129)
+    >>> low, high = clopper_pearson_interval([0.0, 0.5], 10)
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.0, 0.1871], [0.3085, 0.8129])
     """
+    share, trials = np.broadcast_arrays(np.asarray(p, dtype=np.float64), np.asarray(n, dtype=np.float64))
     tail = (1 - level) / 2
-    low = float(special.betaincinv(n * p, n * (1 - p) + 1, tail)) if p > 0 else 0.0
-    high = float(special.betainccinv(n * p + 1, n * (1 - p), tail)) if p < 1 else 1.0
-    return low, high
+    low = special.betaincinv(trials * share, trials * (1 - share) + 1, tail)
+    high = special.betainccinv(trials * share + 1, trials * (1 - share), tail)
+    return np.where(share <= 0, 0.0, low), np.where(share >= 1, 1.0, high)
 
 
 def effective_trials(p: float, se: float, n: int, df: float, level: float) -> float:
@@ -61,6 +77,4 @@ def effective_trials(p: float, se: float, n: int, df: float, level: float) -> fl
     >>> round(effective_trials(0.2, 0.08, 100, 99, 0.95), 6)
     25.0
     """
-    tail = (1 - level) / 2
-    ratio = float(special.stdtrit(n - 1, tail) / special.stdtrit(df, tail))
-    return min(n, p * (1 - p) / se**2) * min(1.0, ratio) ** 2
+    return min(n, p * (1 - p) / se**2) * float(student_ratio(n, df, (1 - level) / 2))

@@ -11,7 +11,7 @@ from scipy import special
 
 from kvstats.errors import InputError
 from kvstats.statistics.effective_size import degrees_of_freedom, effective_sample_size
-from kvstats.statistics.rate_interval import beta_interval, effective_trials
+from kvstats.statistics.rate_interval import clopper_pearson_interval, effective_trials
 from kvstats.statistics.survey_sample import SurveySample
 
 __all__ = ["SurveyEstimate", "from_linearised", "magnitude"]
@@ -162,7 +162,10 @@ class SurveyEstimate:
             trials = effective_sample_size(self.sample, self.domain)
         else:
             trials = effective_trials(p, self.se, self.n, self.df, level)
-        return None if trials is None else beta_interval(p, trials, level)
+        if trials is None:
+            return None
+        low, high = clopper_pearson_interval(p, trials, level)
+        return float(low), float(high)
 
     def _is_rate(self, sample: SurveySample) -> bool:
         """Return whether the estimate is the mean of zeros and ones, told from its linearised values."""

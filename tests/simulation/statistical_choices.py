@@ -15,10 +15,11 @@ from kvstats.inference import Design
 from kvstats.inference.bootstrap import studentized_bootstrap
 from kvstats.inference.bootstrap_interval import distribution_of
 from kvstats.inference.cell import ROUNDING, bootstrap_bounds, infer_cell
+from kvstats.inference.contrast import difference_sample
 from kvstats.inference.design import BOOTSTRAPS
 from kvstats.inference.linear import cluster_totals
 from kvstats.inference.sample import Sample
-from kvstats.statistics import Mean
+from kvstats.statistics import AUC, Mean
 
 PAGE = Path(__file__).parents[2] / "notebooks" / "statistical-choices.md"
 REPLICATIONS = 1000
@@ -31,6 +32,8 @@ CLUSTERS = (10, 40, 200)
 RATES = (0.02, 0.2, 0.5)
 RATE_INTERVALS = ("korn_graubard", "wilson", "linear", "jackknife", *BOOTSTRAPS, "Wald")
 MEAN_INTERVALS = ("linear", "jackknife", *BOOTSTRAPS)
+PLAIN_INTERVALS = ("korn_graubard", "wilson", "linear", "jackknife")
+T_INTERVALS = ("linear", "jackknife")
 ROW_INTERVALS = ("clopper_pearson", "korn_graubard", "wilson", "linear", "Wald")
 
 
@@ -70,6 +73,79 @@ def normal_differences(n_clusters):
     return [sample_of(Mean(row.ravel()), n_clusters, "paired") for row in y]
 
 
+def named(numbers):
+    return tuple((f"{number:05}",) for number in numbers)
+
+
+def unequal_clusters(n_clusters, spread, p=0.1):
+    """Draw rates of clusters whose log sizes have a standard deviation, with a correlation of 0.5 within."""
+    random = np.random.default_rng([n_clusters, round(10 * spread)])
+    samples = []
+    for _ in range(REPLICATIONS):
+        sizes = np.maximum(1, random.lognormal(1.5, spread, n_clusters).astype(int))
+        codes = np.repeat(np.arange(n_clusters), sizes)
+        shared = random.uniform(size=codes.size) < math.sqrt(0.5)
+        alone = random.uniform(size=codes.size) < p
+        y = np.where(shared, (random.uniform(size=n_clusters) < p)[codes], alone)
+        samples.append(Sample((), Mean(y), np.ones(codes.size), codes, named(range(n_clusters)), "rate"))
+    return samples
+
+
+def unequal_weights(n, spread, p=0.1):
+    """Draw rates of independent rows whose log weights have a standard deviation."""
+    random = np.random.default_rng([n, round(10 * spread)])
+    samples = []
+    for _ in range(REPLICATIONS):
+        y, weights = random.uniform(size=n) < p, random.lognormal(0, spread, n)
+        samples.append(Sample((), Mean(y), weights, np.arange(n), named(range(n)), "rate"))
+    return samples
+
+
+def rare_differences(n_clusters, discordance):
+    """Draw paired differences of four rows a cluster: harm in three quarters of the discordant pairs."""
+    random = np.random.default_rng([n_clusters, round(100 * discordance)])
+    place = random.uniform(size=(REPLICATIONS, n_clusters * SIZE)) / discordance
+    y = np.where(place < 0.75, -1.0, np.where(place < 1, 1.0, 0.0))
+    return [sample_of(Mean(row), n_clusters, "paired") for row in y]
+
+
+def contrasts(n_clusters, first, second, *, shared):
+    """Draw contrasts of two rates of one row a cluster."""
+    random = np.random.default_rng([n_clusters, round(100 * first), round(100 * second), shared])
+    begin = 0 if shared else n_clusters
+    samples = []
+    for _ in range(REPLICATIONS):
+        sides = [
+            Sample(
+                (),
+                Mean(random.uniform(size=n_clusters) < p),
+                np.ones(n_clusters),
+                np.arange(n_clusters),
+                named(range(start, start + n_clusters)),
+                "rate",
+            )
+            for p, start in ((first, 0), (second, begin))
+        ]
+        samples.append(difference_sample((), *sides))
+    return samples
+
+
+def areas(n_clusters, area, share):
+    """Draw areas of normal scores of one row a cluster, of which a share is positive."""
+    random = np.random.default_rng([n_clusters, round(100 * area)])
+    label = random.uniform(size=(REPLICATIONS, n_clusters)) < share
+    score = random.normal(size=label.shape) + math.sqrt(2) * special.ndtri(area) * label
+    return [sample_of(AUC(s, y), n_clusters, "auc") for s, y in zip(score, label, strict=True)]
+
+
+def hard_cases():
+    """Return what is hard for a t interval: the name of a column to samples and truth."""
+    cases = {f"delta, {n}": (rare_differences(n, 0.02), -0.01) for n in CLUSTERS}
+    cases |= {f"rates, shared, {n}": (contrasts(n, 0.02, 0.05, shared=True), -0.03) for n in (40, 200)}
+    cases |= {f"rates, apart, {n}": (contrasts(n, 0.02, 0.02, shared=False), 0.0) for n in (40, 200)}
+    return cases | {f"area, {n}": (areas(n, 0.95, 0.1), 0.95) for n in (40, 200)}
+
+
 def wald(p, n):
     """Return the textbook interval of a rate of independent rows, None where it has no width."""
     half = -special.ndtri(0.025) * math.sqrt(p * (1 - p) / n)
@@ -85,6 +161,8 @@ def intervals_of(sample, names):
         elif name not in BOOTSTRAPS:
             cell = infer_cell("simulation", sample, Design(interval=name))
             found[name] = None if cell.low is None else (cell.low, cell.high)
+    if not set(names) & set(BOOTSTRAPS):
+        return found
     estimate, totals = sample.statistic.value(sample.weights), cluster_totals(sample)
     if totals.error()[0] <= ROUNDING:
         return found | dict.fromkeys((name for name in names if name in BOOTSTRAPS), None)
@@ -126,11 +204,21 @@ def coverage_of_independent_rows(n, p):
 
 
 def simulate():
-    """Return the three tables: the name of a column to what `coverage_of` found there."""
+    """Return the tables: the name of a column to what `coverage_of` found there."""
     return {
         "rates": {
             f"{n}, p = {p}": coverage_of(rates(n, p), p, RATE_INTERVALS) for p in RATES for n in CLUSTERS
         },
+        "unequal": {
+            f"{n} clusters, {spread}": coverage_of(unequal_clusters(n, spread), 0.1, PLAIN_INTERVALS)
+            for spread in (0.5, 1.0, 1.5)
+            for n in (20, 60)
+        }
+        | {
+            f"100 weights, {spread}": coverage_of(unequal_weights(100, spread), 0.1, PLAIN_INTERVALS)
+            for spread in (0.5, 1.0, 1.5)
+        },
+        "hard": {name: coverage_of(*case, T_INTERVALS) for name, case in hard_cases().items()},
         "differences": {
             f"{n}, {shape}": coverage_of(draw(n), 0.0, MEAN_INTERVALS)
             for shape, draw in (("normal", normal_differences), ("skewed", skewed_differences))

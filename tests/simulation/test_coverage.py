@@ -3,12 +3,14 @@
 import math
 import re
 import runpy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
-from kvstats.inference import Design
+from kvstats.inference import Design, samples_by
 from kvstats.inference.cell import infer_cell
 from kvstats.inference.contrast import difference_sample
 from kvstats.inference.design import BOOTSTRAPS
@@ -91,6 +93,25 @@ def test_intervals_of_a_clustered_rate_undercover_where_the_page_says(tables, na
     assert undercovering(tables["rates"], name) - near == columns - near
 
 
+def test_intervals_of_rates_of_unequal_clusters_and_weights(tables):
+    found = {name: undercovering(tables["unequal"], name) for name in ("korn_graubard", "wilson", "linear")}
+    assert found["linear"] == set(tables["unequal"])
+    twenty = {f"20 clusters, {spread}" for spread in (0.5, 1.0, 1.5)}
+    assert found["korn_graubard"] <= twenty
+    assert found["wilson"] <= twenty
+    for column, kinds in tables["unequal"].items():
+        assert kinds["korn_graubard"][0] >= 0.89, column
+        assert kinds["korn_graubard"][0] >= kinds["linear"][0] + 0.04, column
+
+
+def test_t_intervals_fall_short_where_the_page_says(tables):
+    short = {"delta, 10", "delta, 40", "rates, shared, 40", "rates, apart, 40", "area, 40", "area, 200"}
+    for name in ("linear", "jackknife"):
+        assert undercovering(tables["hard"], name) == short
+    coverage, missing = tables["hard"]["area, 40"]["linear"]
+    assert coverage / (1 - missing) > 0.95
+
+
 def test_korn_graubard_is_not_wastefully_wide_with_many_clusters(tables):
     for n, most in ((40, 0.995), (200, 0.975)):
         for p in (0.02, 0.2, 0.5):
@@ -140,6 +161,47 @@ def test_intervals_of_an_area(n_clusters, interval):
     ]
     coverage = share_that_holds(samples, truth, interval=interval)
     assert abs(coverage - 0.95) <= tolerance(0.95)
+
+
+@pytest.mark.parametrize("interval", ["linear", "jackknife"])
+def test_intervals_of_an_area_with_strata_in_one_of_which_the_positives_lie_low(interval):
+    random = np.random.default_rng(11)
+    stratum = np.repeat([0, 1], 60)
+    strata = tuple((str(s),) for s in stratum)
+    shift = np.array([-1.0, 2.5])
+    # A positive and a negative of any strata: normal scores of variance 2 apart by the positive's shift.
+    truth = np.mean([0.5 * math.erfc(-s / 2) for s in shift])
+    held = 0
+    for _ in range(REPLICATIONS):
+        label = random.uniform(size=120) < 0.3
+        score = random.normal(size=120) + np.where(label, shift[stratum], 0.0)
+        sample = replace(sample_of(AUC(score, label), 120, "auc"), strata=strata)
+        cell = infer_cell("simulation", sample, Design(interval=interval))
+        held += cell.low <= truth <= cell.high
+    assert abs(held / REPLICATIONS - 0.95) <= tolerance(0.95)
+
+
+def mean_of_y(part):
+    return Mean(part["y"].to_numpy()), "mean"
+
+
+def test_the_interval_of_a_mean_in_a_domain_of_a_sample_with_strata():
+    random = np.random.default_rng(12)
+    design = Design(cluster="id", strata="task")
+    task, names = np.repeat(["a", "b"], 60), [f"{i:03}" for i in range(120)]
+    held = {"domain": 0, "selected": 0}
+    for _ in range(REPLICATIONS // 2):
+        y = random.normal(np.where(task == "a", 0.1, 0.8), 0.1)
+        frame = pl.DataFrame({"id": names, "task": task, "y": y})
+        inside = frame.filter(random.uniform(size=120) < 0.5)
+        for name, drawn in (("domain", frame), ("selected", inside)):
+            (sample,) = samples_by("simulation", inside, (), design, mean_of_y, drawn)
+            cell = infer_cell("simulation", sample, design)
+            held[name] += cell.low <= 0.45 <= cell.high
+    shares = {name: count / (REPLICATIONS // 2) for name, count in held.items()}
+    assert shares["domain"] >= 0.95 - math.sqrt(2) * tolerance(0.95)
+    # Strata that are counted after the selection, which is random within them, claim far too much.
+    assert shares["selected"] < 0.75
 
 
 @pytest.mark.parametrize("n_clusters", [40, 200])

@@ -10,7 +10,6 @@ import pytest
 from kvstats.inference import Design
 from kvstats.inference.cell import infer_cell
 from kvstats.inference.contrast import difference_sample
-from kvstats.inference.intervals import student_quantile
 from kvstats.inference.sample import Sample
 from kvstats.planning import (
     anticipated_harm,
@@ -26,6 +25,7 @@ from kvstats.planning.audit_interval import gamma_interval, most_hidden
 from kvstats.planning.truth import separation
 from kvstats.statistics import AUC, Mean
 from kvstats.statistics.allocation import proportional_inclusion
+from kvstats.statistics.student import student_quantile
 from kvstats.tables import paired
 
 pytestmark = pytest.mark.slow

@@ -9,6 +9,7 @@ from kvstats.errors import InputError
 from kvstats.inference import Design
 from kvstats.inference.cell import infer_cell
 from kvstats.inference.contrast import difference_sample
+from kvstats.inference.intervals import clustered_wilson_interval, korn_graubard_interval
 from kvstats.inference.p_values import cell_p_value
 from kvstats.inference.sample import Sample
 from kvstats.statistics import AUC, Mean, RankCorrelation, TruePositiveRate, delong
@@ -254,3 +255,53 @@ def test_other_intervals_are_undefined_alike(y, kind, status, interval):
     cell = infer_cell("f", sample_of(Mean(y), kind), Design(interval=interval))
     assert cell.status == status
     assert figures(cell) == UNDEFINED
+
+
+def test_a_class_of_one_cluster_is_named_with_strata_too():
+    sample = sample_of(AUC([2.5, 3.0, 2.0, 4.0], [1, 0, 0, 0]), "auc")
+    strata = (("a",), ("a",), ("b",), ("b",))
+    assert infer_cell("f", dataclasses.replace(sample, strata=strata), Design()).status == (
+        "one cluster of a class"
+    )
+    lone = dataclasses.replace(sample, strata=(("a",), ("a",), ("a",), ("b",)))
+    assert infer_cell("f", lone, Design()).status == "one cluster in a stratum"
+
+
+@pytest.mark.parametrize("interval", ["auto", "wilson"])
+def test_the_interval_of_a_rate_knows_unequal_weights(interval):
+    y, weights = np.arange(40) % 5 == 0, np.repeat([1.0, 4.0], 20)
+    sample = sample_of(Mean(y), "rate", weights=weights)
+    cell = infer_cell("f", sample, Design(interval=interval))
+    kish = 100**2 / (20 + 320)
+    function = {"auto": korn_graubard_interval, "wilson": clustered_wilson_interval}[interval]
+    df = kish - 1  # each row is a cluster
+    se = max(cell.se, np.sqrt(0.16 / (kish - 1)))
+    assert (cell.low, cell.high) == pytest.approx(
+        tuple(map(float, function(0.2, se, kish, 40, df, effective_clusters=kish))), rel=1e-12
+    )
+    for bound in (cell.low, cell.high):
+        p_value = cell_p_value("f", sample, Design(interval=interval), cell, bound, "two-sided")
+        assert p_value == pytest.approx(0.05, rel=1e-6)
+    equal = infer_cell("f", sample_of(Mean(y), "rate", weights=np.full(40, 0.1)), Design(interval=interval))
+    plain = infer_cell("f", sample_of(Mean(y), "rate"), Design(interval=interval))
+    assert (equal.low, equal.high) == pytest.approx((plain.low, plain.high), rel=1e-12)
+
+
+@pytest.mark.parametrize(("interval", "method"), [("auto", "exact"), ("wilson", "wilson")])
+def test_a_rate_without_events_knows_unequal_clusters(interval, method):
+    sizes = [6, 2, 2, 2]
+    codes = np.repeat(np.arange(4), sizes)
+    cell = infer_cell("f", sample_of(Mean(np.zeros(12)), "rate", codes), Design(interval=interval))
+    kish = 144 / 48
+    assert (cell.low, cell.high) == pytest.approx(
+        tuple(stats.binomtest(0, int(kish)).proportion_ci(0.95, method)), abs=1e-12
+    )
+
+
+def test_one_huge_cluster_leaves_the_whole_range():
+    codes = np.repeat(np.arange(20), [2000] + [1] * 19)
+    y = (codes == 3).astype(float)
+    cell = infer_cell("f", sample_of(Mean(y), "rate", codes), Design())
+    assert cell.low == pytest.approx(0, abs=1e-6)
+    assert cell.high > 0.99
+    assert cell.df == 19

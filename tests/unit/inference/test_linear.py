@@ -2,10 +2,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from kvstats.inference.bootstrap import bootstrap
 from kvstats.inference.contrast import difference_sample
+from kvstats.inference.jackknife import jackknife_error
 from kvstats.inference.linear import linear_error
 from kvstats.inference.sample import Sample
-from kvstats.statistics import AUC, Mean, Ratio
+from kvstats.statistics import AUC, Mean, Ratio, StratifiedAUC, delong
 
 
 def sample_of(statistic, codes, weights=None, names=None, strata=None):
@@ -150,3 +152,87 @@ def test_a_stratified_difference_of_other_clusters_adds_variances_and_has_satter
     expected = (se_a**2 + se_b**2) ** 2 / (se_a**4 / df_a + se_b**4 / df_b)
     assert (df_a, df_b) == (6, 10)
     assert linear_error(difference_sample((), *sides)) == pytest.approx((np.hypot(se_a, se_b), expected))
+
+
+def apart(size):
+    """Return an area over two strata in one of which the positives lie high, in the other low."""
+    random = np.random.default_rng(12)
+    stratum, label = np.arange(size) % 2, random.uniform(size=size) < 0.3
+    score = random.normal(size=size) + np.where(label, np.where(stratum == 1, 2.5, -1.0), 0.0)
+    return stratum, label, score
+
+
+def test_an_area_with_strata_by_the_definition():
+    stratum, label, score = apart(60)
+    sample = sample_of(AUC(score, label), np.arange(60), strata=tuple((str(s),) for s in stratum))
+    influence, variance = sample.statistic.influence(sample.weights), 0.0
+    for s in (0, 1):
+        combined = np.zeros(30)
+        for name in (False, True):
+            total = np.where(label == name, influence, 0.0)[stratum == s]
+            k = np.sum(label == name)
+            combined += np.sqrt(30 / 29 * (k / (k - 1)) / (60 / 59)) * (total - total.mean())
+        variance += combined @ combined
+    assert linear_error(sample)[0] == pytest.approx(np.sqrt(variance), rel=1e-12)
+
+
+def test_an_area_with_strata_agrees_with_jackknife_and_bootstrap():
+    stratum, label, score = apart(200)
+    sample = sample_of(AUC(score, label), np.arange(200), strata=tuple((str(s),) for s in stratum))
+    se = linear_error(sample)[0]
+    assert se == pytest.approx(jackknife_error(sample)[0], rel=0.01)
+    assert se == pytest.approx(np.std(bootstrap("f", sample, 4000, 0)), rel=0.03)
+    assert linear_error(sample_of(AUC(score, label), np.arange(200)))[0] > 1.1 * se
+
+
+def test_an_area_in_one_stratum_is_delongs():
+    _, label, score = apart(60)
+    se, df = linear_error(sample_of(AUC(score, label), np.arange(60), strata=(("a",),) * 60))
+    expected = delong(score, label)
+    assert (se**2, df) == pytest.approx((expected.covariance[0, 0], expected.df[0]), rel=1e-12)
+
+
+def test_a_stratum_with_one_positive_is_no_obstacle():
+    label, stratum = np.zeros(40), np.repeat([0, 1], 20)
+    label[[0, 1, 2, 3, 20]] = 1
+    score = np.random.default_rng(13).normal(size=40) + label
+    sample = sample_of(AUC(score, label), np.arange(40), strata=tuple((str(s),) for s in stratum))
+    assert linear_error(sample)[0] == pytest.approx(jackknife_error(sample)[0], rel=0.1)
+
+
+def test_an_area_within_strata_of_a_sample_with_strata():
+    stratum, label, score = apart(120)
+    statistic = StratifiedAUC(score, label, stratum)
+    sample = sample_of(statistic, np.arange(120), strata=tuple((str(s),) for s in stratum))
+    assert linear_error(sample)[0] == pytest.approx(jackknife_error(sample)[0], rel=0.03)
+
+
+def test_clusters_outside_a_domain_count_with_a_total_of_zero():
+    random = np.random.default_rng(14)
+    y, stratum, inside = random.normal(size=30), np.arange(30) % 2, random.uniform(size=30) < 0.5
+    y += 5 * stratum
+    names = tuple((f"{i:02}",) for i in range(30))
+    sample = Sample(
+        (),
+        Mean(y[inside]),
+        np.ones(inside.sum()),
+        np.flatnonzero(inside),
+        names,
+        "mean",
+        tuple((str(s),) for s in stratum),
+        np.ones((1, 30), dtype=bool),
+    )
+    totals = np.where(inside, y - y[inside].mean(), 0.0) / inside.sum()
+    variance = sum(15 / 14 * np.sum((t - t.mean()) ** 2) for t in (totals[stratum == s] for s in (0, 1)))
+    se, df = linear_error(sample)
+    assert (se, df) == pytest.approx((np.sqrt(variance), inside.sum() - 2), rel=1e-12)
+    assert jackknife_error(sample) == pytest.approx((se, df), rel=0.05)
+    assert np.std(bootstrap("f", sample, 4000, 0)) == pytest.approx(se, rel=0.05)
+
+
+def test_as_many_strata_as_clusters_with_rows_have_no_standard_error():
+    names, strata = tuple((f"{i}",) for i in range(4)), (("a",), ("a",), ("b",), ("b",))
+    drawn = np.ones((1, 4), dtype=bool)
+    sample = Sample((), Mean([1.0, 2.0]), np.ones(2), np.array([0, 2]), names, "mean", strata, drawn)
+    assert np.isnan(linear_error(sample)).all()
+    assert np.isnan(jackknife_error(sample)).all()

@@ -68,7 +68,15 @@ def resampled(sample, counts):
     statistic, rows, codes = copied(sample.statistic, 0)
     strata = None if sample.strata is None else tuple(sample.strata[c] for c in drawn)
     names = tuple((f"{new:03}",) for new in range(len(drawn)))
-    return Sample((), statistic, sample.weights[rows], np.array(codes), names, sample.kind, strata)
+    listed = sample.drawn_from[:, drawn]
+    return Sample((), statistic, sample.weights[rows], np.array(codes), names, sample.kind, strata, listed)
+
+
+def domain(build):
+    """Return a sample of the rows of some of the clusters, drawn from all."""
+    rows = np.flatnonzero(CODES < 7)
+    drawn = np.ones((1, CLUSTERS), dtype=bool)
+    return Sample((), build(rows), WEIGHTS[rows], CODES[rows], NAMES, "mean", STRATA, drawn)
 
 
 @pytest.mark.parametrize("strata", [None, STRATA])
@@ -80,8 +88,9 @@ def resampled(sample, counts):
         lambda strata: sample_of(auc, strata=strata),
         lambda strata: contrast(mean, strata),
         lambda strata: contrast(ratio, strata),
+        lambda strata: domain(ratio),
     ],
-    ids=["mean", "ratio", "auc", "difference of means", "difference of ratios"],
+    ids=["mean", "ratio", "auc", "difference of means", "difference of ratios", "domain"],
 )
 def test_it_is_the_standard_error_of_a_resampled_copy(build, strata):
     sample = build(strata)

@@ -6,6 +6,7 @@ import pytest
 
 from kvstats.errors import InputError
 from kvstats.inference import Design, samples_by
+from kvstats.inference.contrast import difference_sample
 from kvstats.statistics import Mean
 
 FRAME = pl.DataFrame(
@@ -113,3 +114,57 @@ def test_a_cluster_in_two_strata_is_refused():
         samples_by("f", FRAME, (), Design(cluster="id", strata="group"), build)
     apart = samples_by("f", FRAME, ("group",), Design(cluster="id", strata="group"), build)
     assert [sample.strata for sample in apart] == [((None,),), (("a",),), (("b",),) * 2]
+
+
+STRATIFIED = pl.DataFrame(
+    {
+        "id": ["1", "2", "3", "4", "5", "6", "7"],
+        "site": ["a", "a", "a", "b", "b", "b", "c"],
+        "y": [0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 1.0],
+        "inside": [True, True, False, True, False, True, False],
+    }
+)
+
+
+def mean_of(part):
+    return Mean(part["y"].to_numpy()), "mean"
+
+
+def test_clusters_without_rows_of_the_part_are_listed_in_its_strata():
+    design = Design(cluster="id", strata="site")
+    inside = STRATIFIED.filter("inside")
+    (selected,) = samples_by("f", inside, (), design, mean_of, STRATIFIED)
+    _, by = samples_by("f", STRATIFIED, ("inside",), design, mean_of)
+    for sample in (selected, by):
+        assert sample.clusters == tuple((name,) for name in "123456")
+        assert sample.strata == tuple((name,) for name in "aaabbb")
+        assert sample.codes.tolist() == [0, 1, 3, 5]
+        assert sample.drawn_from.tolist() == [[True] * 6]
+        assert sample.n_clusters == 4
+    (unaware,) = samples_by("f", inside, (), design, mean_of)
+    assert unaware.clusters == tuple((name,) for name in "1246")
+    (plain,) = samples_by("f", inside, (), Design(cluster="id"), mean_of, STRATIFIED)
+    assert (plain.clusters, plain.drawn) == (unaware.clusters, None)
+
+
+def test_a_part_in_one_stratum_is_judged_like_one_without_strata():
+    frame = STRATIFIED.filter(pl.col("site") == "a", "inside")
+    (sample,) = samples_by("f", frame, (), Design(cluster="id", strata="site"), mean_of, STRATIFIED)
+    assert sample.clusters == (("1",), ("2",))
+
+
+def test_a_stratum_that_cannot_be_counted_is_refused():
+    message = (
+        "f: design.strata='site' is not a column of the runs or inputs, so that the clusters drawn from a "
+        "stratum cannot be counted"
+    )
+    with pytest.raises(InputError, match=re.escape(message)):
+        samples_by("f", STRATIFIED, (), Design(cluster="id", strata="site"), mean_of, STRATIFIED.drop("site"))
+
+
+def test_clusters_of_which_both_sides_are_selected_are_kept_in_a_contrast():
+    frame = STRATIFIED.filter(pl.col("site") != "c")
+    sides = samples_by("f", frame, ("inside",), Design(cluster="id", strata="site"), mean_of)
+    contrast = difference_sample((), *sides)
+    assert contrast.drawn_from.tolist() == [[True] * 6] * 2
+    assert contrast.n_clusters == 6

@@ -12,7 +12,7 @@ from kvstats.errors import InputError
 from kvstats.statistics.designs import Stratified
 from kvstats.statistics.hajek import hajek_mean, hajek_ratio
 from kvstats.statistics.horvitz_thompson import horvitz_thompson_total
-from kvstats.statistics.rate_interval import beta_interval, effective_trials
+from kvstats.statistics.rate_interval import clopper_pearson_interval, effective_trials
 from kvstats.statistics.survey_sample import SurveySample
 
 PI = np.array([0.9, 0.5, 0.3, 0.8, 0.2, 0.6, 0.4, 0.7])
@@ -27,8 +27,9 @@ def quantiles(p, n, level=0.95):
 
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
 @pytest.mark.parametrize(("p", "n"), [(0.0, 7.5), (1.0, 3), (0.02, 50), (0.5, 2.2)])
-def test_beta_interval(p, n, level):
-    assert beta_interval(p, n, level) == pytest.approx(quantiles(p, n, level), rel=1e-9)
+def test_clopper_pearson_interval(p, n, level):
+    low, high = clopper_pearson_interval(p, n, level)
+    assert (float(low), float(high)) == pytest.approx(quantiles(p, n, level), rel=1e-9)
 
 
 def test_effective_trials_are_at_most_the_units_and_fewer_with_few_degrees_of_freedom():
