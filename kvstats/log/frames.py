@@ -44,6 +44,7 @@ INPUT_SCHEMA: dict[str, pl.DataType] = {
     "drop": REAL,
     "head_agreement_interior_per_layer": LAYERS,
     "drop_interior": REAL,
+    "head_agreement_per_pair": pl.List(pl.List(pl.Float64)),
     "recorded_at": TIME,
     "extra": TEXT,
 }
@@ -88,6 +89,8 @@ REPLAY_SCHEMA: dict[str, pl.DataType] = {
     "radius": REAL,
     "true_error": REAL,
     "delta": REAL,
+    "permutation": WHOLE,
+    "retained_hash": TEXT,
     "extra": TEXT,
 }
 STUDY_SCHEMA: dict[str, pl.DataType] = {

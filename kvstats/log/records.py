@@ -45,7 +45,10 @@ RUN_KEY = (*INPUT_KEY, "arm", "budget", "budget_tokens", "seed")
 """What identifies a scored generation; two runs with the same key are duplicates."""
 
 
-REPLAY_KEY = (*INPUT_KEY, "arm", "design", "budget", "seed", "layer", "head", "step", "delta")
+REPLAY_KEY = (
+    *INPUT_KEY,
+    *("arm", "design", "budget", "seed", "layer", "head", "step", "delta", "permutation"),
+)
 """What identifies an attention cell; two replays with the same key are duplicates."""
 
 
@@ -113,6 +116,9 @@ class InputRecord(msgspec.Struct, kw_only=True, tag_field="record", tag="input",
         D, the mean agreement of the early bin minus that of the late bin, in [-1, 1].
     head_agreement_interior_per_layer, drop_interior
         The same with the protected sinks and most recent positions left out.
+    head_agreement_per_pair : list of list of float, shape [L][H(H - 1)/2]
+        The Jaccard index of each pair of heads, by layer; the pairs in the order (0, 1), (0, 2), ...,
+        (1, 2), ....
     signals : dict of str to float
         Other prefill signals, by name; null where undefined.
     recorded_at : datetime
@@ -135,6 +141,7 @@ class InputRecord(msgspec.Struct, kw_only=True, tag_field="record", tag="input",
     drop: float | None = None
     head_agreement_interior_per_layer: list[float] | None = None
     drop_interior: float | None = None
+    head_agreement_per_pair: list[list[float]] | None = None
     signals: dict[str, float | None] = {}
     recorded_at: Time | None = None
     extra: dict[str, Any] = {}
@@ -215,17 +222,22 @@ class ReplayRecord(
     suite, model, task, input_id, condition, arm, budget, seed
         The key of the run.
     design : str
-        Sampling design of the evicted tail, such as ``poisson``.
+        How the kept tail was chosen and read: ``poisson``, ``poisson_without_offset``, ``deterministic``, ...
     layer, head, step : int
         The cell: layer, query head, and decode step of the query.
     variance_estimate : float
-        Estimated variance of the attention output, in squared units of the values.
+        Estimated variance of the attention output, in squared units of the values; null without a design.
     radius : float
-        Certified error relative to the norm of the estimated output.
+        Certified error relative to the norm of the estimated output; null where nothing is certified.
     true_error : float
         Norm of estimated minus full attention output, relative to the norm of the estimated output.
     delta : float
-        Nominal failure probability of the radius, in (0, 1).
+        Nominal failure probability of the radius, in (0, 1); null without a radius.
+    permutation : int
+        Which permutation of the evicted values among themselves; 0 is their true order. What is retained is
+        the same in all of them.
+    retained_hash : str
+        SHA-256 of what is retained and computed from it: kept weights and values, estimate and radius.
     extra : dict
         Fields of the line that the contract does not know.
     """
@@ -243,9 +255,11 @@ class ReplayRecord(
     variance_estimate: float | None
     radius: float | None
     true_error: float | None
-    delta: Share
+    delta: Share | None
     condition: str | None = None
     seed: Whole = 0
+    permutation: Count = 0
+    retained_hash: str | None = None
     extra: dict[str, Any] = {}
 
 

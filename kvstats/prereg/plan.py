@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from kvstats.expressions import check_expression
 from kvstats.inference.design import Design
 from kvstats.inference.result import RESULT_SCHEMA, Result
 from kvstats.log.frames import INPUT_SCHEMA, REPLAY_SCHEMA, RUN_SCHEMA, Log
-from kvstats.policies import gate
+from kvstats.policies import POLICIES, POLICY_COLUMNS
 from kvstats.prereg.arguments import check_arguments, check_name
 from kvstats.prereg.data import check_paths
 from kvstats.prereg.rules import Rule, parse_rule
@@ -33,10 +33,7 @@ from kvstats.prereg.schema import (
 
 __all__ = ["ClaimPlan", "GuardPlan", "Plan", "PolicyPlan", "Query", "load_plan"]
 
-POLICIES: dict[str, Callable[..., Log]] = {"gate": gate}
-"""Policies that a registration may name."""
-
-COLUMN_TYPES = {**REPLAY_SCHEMA, **INPUT_SCHEMA, **RUN_SCHEMA, "gate_open": pl.Boolean()}
+COLUMN_TYPES = {**REPLAY_SCHEMA, **INPUT_SCHEMA, **RUN_SCHEMA, **POLICY_COLUMNS}
 """Types of the columns of the log contract, which by-columns may be of."""
 
 ELSEWHERE = {

@@ -1,4 +1,4 @@
-"""Policies: rules that choose, for each input, between arms that were run, as arms of their own."""
+"""The gate: the whole cache for inputs whose prefill signal is low, eviction for the others."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import polars as pl
 
 from kvstats.errors import InputError, nearest_name
 from kvstats.log.frames import Log
-from kvstats.log.records import INPUT_KEY, RUN_KEY
-from kvstats.tables import FULL, arm_rows, examples, refuse_duplicates
+from kvstats.log.records import INPUT_KEY
+from kvstats.policies.registry import policy
+from kvstats.policies.switch import add_arm, check_new_arm, switched
+from kvstats.tables import FULL, arm_rows, examples, unique_inputs
 
 __all__ = ["gate"]
 
@@ -17,6 +19,7 @@ GATE = "gate_open"
 SIGNAL = "__signal__"
 
 
+@policy
 def gate(
     log: Log, *, tau: float, base: str, name: str = "gate", signal: str = "drop", full: str = FULL
 ) -> Log:
@@ -76,15 +79,9 @@ def gate(
     """
     if isinstance(tau, bool) or not isinstance(tau, int | float) or math.isnan(tau):
         raise InputError.argument("gate", "tau", tau, "is not a number", "pass the threshold of the signal")
-    taken = [*log.runs["arm"].unique(), FULL]
-    if not isinstance(name, str) or not name or name in taken:
-        raise InputError.argument(
-            "gate", "name", name, "is taken or empty", f"choose another than {', '.join(sorted(set(taken)))}"
-        )
+    check_new_arm("gate", log, name)
     base_rows = arm_rows(log.runs, base, "gate", "base")
     full_rows = arm_rows(log.runs, full, "gate", "full")
-    refuse_duplicates("gate", base_rows, RUN_KEY, f"rows of arm {base!r}")
-    refuse_duplicates("gate", full_rows, INPUT_KEY, f"rows of arm {full!r}")
     marked = base_rows.join(
         input_signal(log, signal), on=list(INPUT_KEY), how="left", nulls_equal=True, maintain_order="left"
     )
@@ -98,25 +95,9 @@ def gate(
             f"{examples(missing, INPUT_KEY)}",
             "record it for every input, or gate a log without these",
         )
-    marked = marked.with_columns((pl.col(SIGNAL) >= tau).alias(GATE))
-    closed = marked.filter(~pl.col(GATE)).select(*RUN_KEY, GATE)
-    without = closed.join(full_rows, on=list(INPUT_KEY), how="anti", nulls_equal=True)
-    if without.height:
-        raise InputError.argument(
-            "gate",
-            "full",
-            full,
-            f"has no run of {without.select(INPUT_KEY).n_unique()} inputs whose gate is closed, such as "
-            f"{examples(without, INPUT_KEY)}",
-            "record the full cache of every input",
-        )
-    outcomes = full_rows.drop(*RUN_KEY[len(INPUT_KEY) :], GATE, strict=False)
-    closed = closed.join(outcomes, on=list(INPUT_KEY), how="left", nulls_equal=True)
-    added = pl.concat([marked.filter(GATE), closed], how="diagonal").with_columns(pl.lit(name).alias("arm"))
-    runs = log.runs
-    if GATE not in runs.columns:
-        runs = runs.with_columns(pl.lit(None, dtype=pl.Boolean).alias(GATE))
-    return log.with_runs(pl.concat([runs, added.select(runs.columns)]))
+    marked = marked.with_columns((pl.col(SIGNAL) >= tau).alias(GATE)).drop(SIGNAL)
+    chosen = switched("gate", marked, full_rows, taken=~pl.col(GATE), other_name=full)
+    return add_arm(log, chosen, name)
 
 
 def input_signal(log: Log, signal: str) -> pl.DataFrame:
@@ -126,5 +107,4 @@ def input_signal(log: Log, signal: str) -> pl.DataFrame:
         raise InputError.argument(
             "gate", "signal", signal, "is not a numeric column of the inputs", nearest_name(signal, numeric)
         )
-    refuse_duplicates("gate", log.inputs, INPUT_KEY, "input records")
-    return log.inputs.select(*INPUT_KEY, pl.col(signal).alias(SIGNAL))
+    return unique_inputs(log, "gate").select(*INPUT_KEY, pl.col(signal).alias(SIGNAL))
