@@ -146,7 +146,9 @@ def test_inputs_without_a_signal_are_counted(make_log, drop):
 def test_a_closed_gate_needs_a_full_cache_run(make_records):
     records = make_records(SCORES, drop=[0.05, 0.10, 0.06])
     log = log_from_records([r for r in records if (getattr(r, "arm", ""), r.input_id) != ("full", "i002")])
-    message = "gate: full='full' has no run for 2 rows that switch to it, of 1 inputs such as (suite=s, model=m, task=qa"
+    message = (
+        "gate: full='full' has no run for 2 rows that switch to it, of 1 inputs such as (suite=s, model=m"
+    )
     with pytest.raises(InputError, match=re.escape(message)):
         gate(log, tau=0.07, base="snapkv")
     assert arm_of(gate(log, tau=0.055, base="snapkv"), "gate").height == 6
