@@ -6,15 +6,20 @@ import inspect
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec
 
+import polars as pl
+
 from kvstats.inference.result import Result
 from kvstats.log.frames import Log
 
-__all__ = ["ESTIMATORS", "estimator"]
+__all__ = ["ESTIMATORS", "ESTIMATOR_COLUMNS", "estimator", "table_estimator"]
 
 P = ParamSpec("P")
 
 ESTIMATORS: dict[str, Callable[..., Result]] = {}
 """Every estimator by its name; what a registration may name."""
+
+ESTIMATOR_COLUMNS: dict[str, dict[str, pl.DataType]] = {}
+"""By-columns of its own that an estimator's result has, with their types, by the estimator's name."""
 
 COMMON = ("where", "by", "design")
 
@@ -60,3 +65,40 @@ def estimator(function: Callable[Concatenate[Log, P], Result]) -> Callable[Conca
         raise TypeError(f"estimator: the name {function.__name__} is taken")
     ESTIMATORS[function.__name__] = function
     return function
+
+
+def table_estimator(
+    **columns: pl.DataType,
+) -> Callable[[Callable[Concatenate[Log, P], Result]], Callable[Concatenate[Log, P], Result]]:
+    """Register an estimator whose result has by-columns of its own, as `estimator` does any other.
+
+    Parameters
+    ----------
+    **columns : polars.DataType
+        The names of these columns and their types; rules of registrations may read them.
+
+    Returns
+    -------
+    callable
+        The decorator.
+
+    Raises
+    ------
+    TypeError
+        As `estimator` does.
+
+    Examples
+    --------
+    >>> from kvstats.estimators.registry import ESTIMATOR_COLUMNS
+    >>> ESTIMATOR_COLUMNS.get("accuracy", {})
+    {}
+    """
+
+    def register(
+        function: Callable[Concatenate[Log, P], Result],
+    ) -> Callable[Concatenate[Log, P], Result]:
+        registered = estimator(function)
+        ESTIMATOR_COLUMNS[function.__name__] = columns
+        return registered
+
+    return register

@@ -13,6 +13,7 @@ import polars as pl
 from kvstats.document import Document, Place, dotted, read_document
 from kvstats.errors import InputError, nearest_name
 from kvstats.estimators import ESTIMATORS
+from kvstats.estimators.registry import ESTIMATOR_COLUMNS
 from kvstats.expressions import check_expression
 from kvstats.inference.design import Design
 from kvstats.inference.result import RESULT_SCHEMA, Result
@@ -244,7 +245,8 @@ def plan_claim(document: Document, place: Place, claim: Claim, in_family: bool) 
 
 def result_columns(query: Query) -> dict[str, pl.DataType | None]:
     """Return the columns that a rule may read, with their types as far as the log contract fixes them."""
-    return {**{name: COLUMN_TYPES.get(name) for name in query.row_columns}, **RESULT_SCHEMA}
+    own = ESTIMATOR_COLUMNS.get(query.estimator, {})
+    return {**own, **{name: COLUMN_TYPES.get(name) for name in query.row_columns}, **RESULT_SCHEMA}
 
 
 def plan_query(

@@ -1,10 +1,12 @@
 import inspect
 import re
 
+import polars as pl
 import pytest
 
 from kvstats import estimators
-from kvstats.estimators import ESTIMATORS, estimator
+from kvstats.estimators import ESTIMATORS, estimator, registry
+from kvstats.estimators.registry import table_estimator
 from kvstats.inference import DEFAULT_DESIGN
 
 
@@ -55,3 +57,16 @@ def test_a_name_is_registered_once():
     with pytest.raises(TypeError, match="estimator: the name accuracy is taken"):
         estimator(accuracy)
     assert ESTIMATORS["accuracy"] is estimators.accuracy
+
+
+def test_columns_of_its_own_are_known_to_registrations(monkeypatch):
+    monkeypatch.setattr(registry, "ESTIMATORS", {})
+    monkeypatch.setattr(registry, "ESTIMATOR_COLUMNS", {})
+
+    @table_estimator(signal=pl.String())
+    def panel(log, *, where=None, by=None, design=None): ...
+
+    assert registry.ESTIMATORS == {"panel": panel}
+    assert registry.ESTIMATOR_COLUMNS == {"panel": {"signal": pl.String()}}
+    with pytest.raises(TypeError, match="estimator: the name panel is taken"):
+        table_estimator(tau=pl.Float64())(panel)
