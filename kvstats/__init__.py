@@ -17,6 +17,8 @@ from kvstats.estimators import (
     rank_correlation,
     recovery_rate,
     risk_coverage,
+    task_order,
+    task_separation,
 )
 from kvstats.inference import Design, Result, adjust, adjust_e_values, mcnemar_test, sign_flip_test
 from kvstats.inference.sequential import RateMonitor, betting_confidence_sequence
@@ -80,5 +82,7 @@ __all__ = [
     "sign_flip_test",
     "simulate_log",
     "survey",
+    "task_order",
+    "task_separation",
     "verify",
 ]

@@ -5,6 +5,7 @@ from kvstats.estimators.discordance import discordant_harm_share
 from kvstats.estimators.discrimination import auc, auc_difference
 from kvstats.estimators.gating import delta, kept_fraction, mean_drop
 from kvstats.estimators.operating import operating_point, partial_auc
+from kvstats.estimators.prefill_signals import task_order, task_separation
 from kvstats.estimators.rates import accuracy, harm_rate, induced_failure_rate, recovery_rate
 from kvstats.estimators.registry import ESTIMATORS, estimator
 from kvstats.estimators.selective import risk_coverage
@@ -27,4 +28,6 @@ __all__ = [
     "rank_correlation",
     "recovery_rate",
     "risk_coverage",
+    "task_order",
+    "task_separation",
 ]

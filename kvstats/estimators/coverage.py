@@ -21,7 +21,7 @@ from kvstats.log.frames import Log
 from kvstats.selection import select
 from kvstats.statistics.rank_correlation import RankCorrelation
 from kvstats.statistics.statistic import Statistic
-from kvstats.tables import require_values, runs_with_inputs, unique_replays
+from kvstats.tables import require_values, runs_with_inputs, unique_inputs, unique_replays
 
 __all__ = ["certificate_coverage", "rank_correlation"]
 
@@ -107,8 +107,9 @@ def rank_correlation(
         The log.
     x, y : str
         Numeric columns.
-    table : {"replays", "runs"}
-        Where the columns are: in `log.replays`, or in the runs with the columns of their input records.
+    table : {"replays", "runs", "inputs"}
+        Where the columns are: in `log.replays`, in the runs with the columns of their input records, or in
+        `log.inputs`.
     where : str, optional
         SQL expression over the table.
     by : str or sequence of str, optional
@@ -143,11 +144,12 @@ def rank_correlation(
     0.2529
     """
     function = "rank_correlation"
-    tables = {"replays": unique_replays, "runs": runs_with_inputs}
+    tables = {"replays": unique_replays, "runs": runs_with_inputs, "inputs": unique_inputs}
     if table not in tables:
         raise InputError.argument(function, "table", table, "is not known", nearest_name(str(table), tables))
     rows = select(tables[table](log, function), where, function)
-    refuse_pooling(function, rows, by, "arm")
+    if table != "inputs":
+        refuse_pooling(function, rows, by, "arm")
     numeric = numeric_columns(rows)
     for argument, name in (("x", x), ("y", y)):
         if name not in numeric:
