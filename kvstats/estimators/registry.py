@@ -42,7 +42,7 @@ def estimator(function: Callable[Concatenate[Log, P], Result]) -> Callable[Conca
     Raises
     ------
     TypeError
-        When the signature is another, or the name is taken.
+        When the signature is another, or another module has taken the name.
 
     Examples
     --------
@@ -61,7 +61,9 @@ def estimator(function: Callable[Concatenate[Log, P], Result]) -> Callable[Conca
             f"estimator: {function.__name__} must have the signature "
             "(log, *, <own arguments>, where=None, by=None, design=DEFAULT_DESIGN)"
         )
-    if function.__name__ in ESTIMATORS:
+    known = ESTIMATORS.get(function.__name__)
+    # A module that is executed again, as by a reload, registers its functions again.
+    if known is not None and known.__module__ != function.__module__:
         raise TypeError(f"estimator: the name {function.__name__} is taken")
     ESTIMATORS[function.__name__] = function
     return function

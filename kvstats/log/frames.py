@@ -175,6 +175,10 @@ class Log:
         """Return the same log with other runs."""
         return replace(self, runs=runs)
 
+    def with_inputs(self, inputs: pl.DataFrame, *, new_signals: Sequence[str] = ()) -> Log:
+        """Return the same log with other input records, and with columns of them named as signals."""
+        return replace(self, inputs=inputs, input_signals=(*self.input_signals, *new_signals))
+
     def __repr__(self) -> str:
         n_inputs = self.runs.select(INPUT_KEY).unique().height
 

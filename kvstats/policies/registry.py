@@ -39,7 +39,7 @@ def policy(function: Callable[Concatenate[Log, P], Log]) -> Callable[Concatenate
     Raises
     ------
     TypeError
-        When the signature is another, or the name is taken.
+        When the signature is another, or another module has taken the name.
 
     Examples
     --------
@@ -56,7 +56,9 @@ def policy(function: Callable[Concatenate[Log, P], Log]) -> Callable[Concatenate
         raise TypeError(
             f"policy: {function.__name__} must have the signature (log, *, <own arguments>), with 'name'"
         )
-    if function.__name__ in POLICIES:
+    known = POLICIES.get(function.__name__)
+    # A module that is executed again, as by a reload, registers its functions again.
+    if known is not None and known.__module__ != function.__module__:
         raise TypeError(f"policy: the name {function.__name__} is taken")
     POLICIES[function.__name__] = function
     return function

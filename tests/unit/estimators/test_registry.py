@@ -1,3 +1,4 @@
+import importlib
 import inspect
 import re
 
@@ -68,5 +69,9 @@ def test_columns_of_its_own_are_known_to_registrations(monkeypatch):
 
     assert list(registry.ESTIMATORS) == ["panel"]
     assert registry.ESTIMATOR_COLUMNS["panel"] == {"signal": pl.String()}
-    with pytest.raises(TypeError, match="estimator: the name panel is taken"):
-        table_estimator(tau=pl.Float64())(panel)
+
+
+def test_a_module_that_is_executed_again_registers_again():
+    importlib.reload(importlib.import_module("kvstats.estimators.discordance"))
+    assert ESTIMATORS["discordant_harm_share"].__module__ == "kvstats.estimators.discordance"
+    estimator(estimators.discordant_harm_share)
