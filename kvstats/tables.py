@@ -15,6 +15,7 @@ __all__ = [
     "arm_rows",
     "paired",
     "pairs_of",
+    "permuted_replays",
     "require_values",
     "runs_with_inputs",
     "unique_inputs",
@@ -81,7 +82,15 @@ def unique_inputs(log: Log, function: str) -> pl.DataFrame:
 
 
 def unique_replays(log: Log, function: str) -> pl.DataFrame:
-    """Return the attention cells of a log, or raise `InputError` where two have the same key."""
+    """Return the attention cells of a log in their true order, or raise `InputError` where two share a key.
+
+    Cells whose evicted values were permuted are what-ifs: only `permuted_replays` returns them.
+    """
+    return permuted_replays(log, function).filter(pl.col("permutation") == 0)
+
+
+def permuted_replays(log: Log, function: str) -> pl.DataFrame:
+    """Return the attention cells of a log under all permutations of their evicted values."""
     refuse_duplicates(function, log.replays, REPLAY_KEY, "replay cells")
     return log.replays
 

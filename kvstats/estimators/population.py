@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
 from kvstats.inference.design import Design
 from kvstats.inference.result import RESULT_SCHEMA, Result, infer
-from kvstats.inference.sample import Kind, samples_by
+from kvstats.inference.sample import BoolArray, Kind, Sample, samples_by
 from kvstats.log.frames import Log
 from kvstats.selection import select
 from kvstats.statistics.ratios import Mean
@@ -23,6 +24,7 @@ __all__ = [
     "drawn_rows",
     "estimate",
     "mean_or_rate",
+    "narrowed",
     "numbers",
     "numeric_columns",
     "refuse_pooling",
@@ -136,3 +138,14 @@ def mean_or_rate(column: str) -> Callable[[pl.DataFrame], tuple[Statistic, Kind]
         return Mean(values), "rate" if bool(((values == 0) | (values == 1)).all()) else "mean"
 
     return build
+
+
+def narrowed(everything: Sample, rows: BoolArray, statistic: Statistic, kind: Kind) -> Sample:
+    """Return a statistic on some rows of a sample, with their weights and clusters."""
+    return replace(
+        everything,
+        statistic=statistic,
+        weights=everything.weights[rows],
+        codes=everything.codes[rows],
+        kind=kind,
+    )

@@ -94,6 +94,8 @@ def resampled_value(sample: Sample) -> Callable[[IntArray], FloatArray]:
 def bootstrap(label: str, sample: Sample, n_resamples: int, seed: int) -> FloatArray:
     """Draw replicates of a statistic by resampling whole clusters, within strata where there are any.
 
+    A sample with a `resampling` takes its replicates from there.
+
     As many clusters as there are, are drawn with replacement. No resampled copy of the data is made: means
     and ratios are taken from sums over clusters, and elsewhere the counts of clusters multiply row weights.
 
@@ -125,6 +127,8 @@ def bootstrap(label: str, sample: Sample, n_resamples: int, seed: int) -> FloatA
     >>> sorted(set(bootstrap("example", sample, 100, seed=0).tolist()))
     [0.0, 0.5, 1.0]
     """
+    if sample.resampling is not None:
+        return sample.resampling.replicates(sample.statistic, n_resamples, seed)
     value = resampled_value(sample)
     return np.concatenate([value(drawn) for drawn in drawn_clusters(label, sample, n_resamples, seed)])
 

@@ -155,10 +155,11 @@ def distribution_of(
     defined = np.sort(values[~np.isnan(values)])
     if defined.size < (1 - MAX_UNDEFINED) * values.size:
         return None
-    spread = float(np.std(replicates[~np.isnan(replicates)], ddof=1))
+    # A crossing beyond the range of an axis is infinite, and has no deviation.
+    spread = float(np.std(replicates[np.isfinite(replicates)], ddof=1))
     if method != "bca":
         return BootstrapDistribution(defined, spread)
-    tolerance = TIE * max(abs(defined[0]), abs(defined[-1]))
+    tolerance = TIE * np.max(np.abs(defined[np.isfinite(defined)]), initial=0.0)
     below = np.searchsorted(defined, estimate - tolerance, side="left")
     not_above = np.searchsorted(defined, estimate + tolerance, side="right")
     bias = float(special.ndtri((below + not_above) / (2 * defined.size)))

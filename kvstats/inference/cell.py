@@ -13,6 +13,7 @@ from kvstats.inference.intervals import (
     clopper_pearson_interval,
     clustered_wilson_interval,
     korn_graubard_interval,
+    log_interval,
     logit_interval,
     student_quantile,
 )
@@ -27,7 +28,10 @@ __all__ = ["ROUNDING", "Cell", "infer_cell", "method_of"]
 RATES = ("rate", "discordant")
 """Kinds of samples whose values are all 0 or 1."""
 
-RANGES = dict.fromkeys((*RATES, "auc"), (0.0, 1.0)) | {"correlation": (-1.0, 1.0)}
+RANGES = dict.fromkeys((*RATES, "auc"), (0.0, 1.0)) | {
+    "correlation": (-1.0, 1.0),
+    "ratio": (0.0, np.inf),
+}
 """Bounds of what is estimated, where it has any; an interval is cut off there."""
 
 UNBOUNDED = (-np.inf, np.inf)
@@ -119,6 +123,9 @@ def infer_cell(label: str, sample: Sample, design: Design) -> Cell:
     if on_logit_scale(sample, method):
         lower, upper = logit_interval(estimate, se, df, design.level)
         return cell("ok", estimate, low=lower, high=upper, se=se, df=df)
+    if on_log_scale(sample, method):
+        lower, upper = log_interval(estimate, se, df, design.level)
+        return cell("ok", estimate, low=lower, high=upper, se=se, df=df)
     least, most = RANGES.get(sample.kind, UNBOUNDED)
     half = float(student_quantile((1 - design.level) / 2, df)) * se
     return cell(
@@ -148,14 +155,20 @@ def on_logit_scale(sample: Sample, method: str) -> bool:
     return sample.kind == "auc" and sample.statistic.classes is not None and method == "linear"
 
 
+def on_log_scale(sample: Sample, method: str) -> bool:
+    """Say whether a t interval is taken on the scale of the logarithm: that of a ratio, linearised."""
+    return sample.kind == "ratio" and method == "linear"
+
+
 def method_of(label: str, sample: Sample, design: Design) -> str:
-    """Return the kind of interval for a sample: intervals for rates give way to `linear` in contrasts."""
+    """Return the kind of interval for a sample: those for rates give way in contrasts and for quantiles."""
     rate = sample.kind in RATES
     if design.interval == "auto":
-        return "korn_graubard" if rate else "linear"
+        # The slope of a distribution at its quantile is poorly known; the percentile bootstrap needs none.
+        return "korn_graubard" if rate else "percentile" if sample.kind == "quantile" else "linear"
     if design.interval in RATE_INTERVALS and not rate:
-        if sample.kind == "difference":
-            return "linear"
+        if sample.kind in ("difference", "quantile"):
+            return "linear" if sample.kind == "difference" else "percentile"
         raise InputError.argument(
             label,
             "design.interval",

@@ -37,14 +37,15 @@ class Design:
         Confidence level, between 0 and 1.
     interval : str, default "auto"
         - ``linear``: estimate plus and minus a t quantile times the cluster-robust linearised standard
-          error.
+          error; on the scale of the log odds for an area, and of the logarithm for a ratio.
         - ``jackknife``: the same with the standard error of the delete-one-cluster jackknife.
         - ``korn_graubard``: Clopper-Pearson interval on the effective sample size; rates only.
         - ``wilson``: Wilson interval on the effective sample size; rates only.
         - ``clopper_pearson``: exact binomial interval; only for rates of rows that are each a cluster, of
           equal weight, without strata.
         - ``percentile``, ``basic``, ``bca``, ``studentized``: from a bootstrap of whole clusters.
-        - ``auto``: ``korn_graubard`` for rates, ``linear`` for everything else.
+        - ``auto``: ``korn_graubard`` for rates, ``percentile`` for quantiles, ``linear`` for everything
+          else.
 
         With few clusters ``percentile``, ``basic`` and ``bca`` are too narrow: with 10 they hold the truth
         in about 90% of samples where they say 95%. For rare events in few clusters only ``korn_graubard``

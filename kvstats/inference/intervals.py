@@ -6,6 +6,8 @@ than everything else together.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 from scipy import special
@@ -19,6 +21,7 @@ __all__ = [
     "clustered_wilson_interval",
     "effective_size",
     "korn_graubard_interval",
+    "log_interval",
     "logit_interval",
     "student_quantile",
     "student_ratio",
@@ -59,6 +62,39 @@ def logit_interval(area: float, se: float, df: float, level: float = 0.95) -> tu
     half = float(student_quantile((1 - level) / 2, df)) * se / (area * (1 - area))
     centre = float(special.logit(area))
     return float(special.expit(centre - half)), float(special.expit(centre + half))
+
+
+def log_interval(ratio: float, se: float, df: float, level: float = 0.95) -> tuple[float, float]:
+    r"""Return the t interval of a ratio above 0 on the scale of its logarithm.
+
+    .. math:: R \exp\left(\pm t_{df}\, \frac{\mathrm{se}}{R}\right)
+
+    Parameters
+    ----------
+    ratio, se : float
+        The ratio and its standard error, both above 0.
+    df : float
+        Degrees of freedom of the standard error.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    low, high : float
+        Above 0; their product is the square of the ratio.
+
+    References
+    ----------
+    .. [1] Katz, Baptista, Azen and Pike, Biometrics 34, 1978, for risk ratios.
+
+    Examples
+    --------
+    >>> low, high = log_interval(0.5, 0.1, 30.0)
+    >>> round(low, 4), round(high, 4)
+    (0.3323, 0.7522)
+    """
+    half = float(student_quantile((1 - level) / 2, df)) * se / ratio
+    return ratio * math.exp(-half), ratio * math.exp(half)
 
 
 def wilson_interval(p: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:

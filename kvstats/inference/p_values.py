@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from kvstats.inference.bootstrap_interval import bootstrap_distribution
-from kvstats.inference.cell import ROUNDING, Cell, method_of, on_logit_scale
+from kvstats.inference.cell import ROUNDING, Cell, method_of, on_log_scale, on_logit_scale
 from kvstats.inference.design import BOOTSTRAPS, Design
 from kvstats.inference.intervals import effective_size, student_ratio, wilson_size
 from kvstats.inference.jackknife import jackknife_error
@@ -54,6 +55,8 @@ def cell_p_value(
         if on_logit_scale(sample, method):
             distance = special.logit(cell.estimate) - special.logit(min(max(null, 0.0), 1.0))
             score = float(distance) * cell.estimate * (1 - cell.estimate) / se
+        elif on_log_scale(sample, method):
+            score = math.log(cell.estimate / null) * cell.estimate / se if null > 0 else math.inf
         greater, less = float(special.stdtr(df, -score)), float(special.stdtr(df, score))
     else:
         greater, less = rate_p_values(method, cell.estimate, sample, null)

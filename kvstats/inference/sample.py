@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,14 +18,23 @@ from kvstats.statistics.statistic import FloatArray, IntArray, Statistic
 
 BoolArray = npt.NDArray[np.bool_]
 
-__all__ = ["Kind", "Label", "Sample", "samples_by"]
+__all__ = ["Kind", "Label", "Resampling", "Sample", "samples_by"]
 
-Kind = Literal["rate", "discordant", "mean", "paired", "auc", "correlation", "difference"]
+Kind = Literal[
+    "rate", "discordant", "mean", "paired", "auc", "correlation", "ratio", "quantile", "difference"
+]
 """What is estimated: a share, a share of discordant pairs, a mean, a mean paired difference, an area, a
-correlation, a contrast."""
+correlation, a ratio of sums that are not below 0, a quantile (or a place along an axis), a contrast."""
 
 Label = tuple[str | None, ...]
 """Name of a cluster: the text of its cluster columns."""
+
+
+class Resampling(Protocol):
+    """Resamples that several samples of the same rows share."""
+
+    def replicates(self, statistic: Statistic, n_resamples: int, seed: int) -> FloatArray:
+        """Return the bootstrap replicates of one of the samples' statistics, shape [B]."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +59,9 @@ class Sample:
         Name of the stratum of each cluster, in the order of `clusters`; None without strata.
     drawn : array of bool, shape [number of parts, number of clusters], optional
         From which clusters the rows of each part of the statistic were selected. Default: those with rows.
+    resampling : Resampling, optional
+        Where its bootstrap replicates come from; see `kvstats.inference.joint.JointResampling`. Default:
+        resamples of its own.
     """
 
     key: tuple[Any, ...]
@@ -60,6 +72,7 @@ class Sample:
     kind: Kind
     strata: tuple[Label, ...] | None = None
     drawn: BoolArray | None = None
+    resampling: Resampling | None = None
 
     @cached_property
     def n_clusters(self) -> int:
