@@ -86,7 +86,7 @@ def unique_replays(log: Log, function: str) -> pl.DataFrame:
 
     Cells whose evicted values were permuted are what-ifs: only `permuted_replays` returns them.
     """
-    return permuted_replays(log, function).filter(pl.col("permutation") == 0)
+    return permuted_replays(log, function).filter(pl.col("permutation").fill_null(0) == 0)
 
 
 def permuted_replays(log: Log, function: str) -> pl.DataFrame:

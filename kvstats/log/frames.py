@@ -63,6 +63,7 @@ RUN_SCHEMA: dict[str, pl.DataType] = {
     "n_prompt": WHOLE,
     "n_kept": WHOLE,
     "kept_fraction": REAL,
+    "gate_open": pl.Boolean(),
     "certificate_per_head": pl.List(pl.List(pl.Float64)),
     "prediction": TEXT,
     "references": pl.List(pl.String),

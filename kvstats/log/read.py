@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import glob
-import gzip
-import json
 import math
 import os
 import re
-import zlib
-from collections.abc import Iterator, Sequence
-from io import BufferedReader
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,17 +14,23 @@ import msgspec
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
+from kvstats.log.adapters import READERS, Names, reader_of
 from kvstats.log.frames import REJECT_SCHEMA, Log, log_from_records
+from kvstats.log.lines import Reject, json_object, numbered_lines, shown
 from kvstats.log.records import RECORD_TYPES, SCHEMA_VERSION, Record, StudyRecord
 
 __all__ = ["read_log"]
 
-GZIP_MAGIC = b"\x1f\x8b"
+OWN_FORMAT = "kvstats"
+"""Name of the format that this library writes."""
 
 
 def read_log(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
+    format: str = "auto",
+    model: str | Mapping[str, str] | None = None,
+    suite: str | Mapping[str, str] | None = None,
     on_error: Literal["raise", "skip"] = "raise",
 ) -> Log:
     """Read JSONL logs, plain or gzipped.
@@ -38,6 +40,15 @@ def read_log(
     path : str or path-like, or a sequence of them
         A file, or a pattern such as ``logs/*.jsonl.gz``; ``**`` matches folders. A file that several
         patterns match is read once.
+    format : {"auto", "kvstats", "page_release", "page_profiles"}, default "auto"
+        What the lines are: records of this library; wide rows of a gating study, one an input and budget,
+        with a column ``correct_<arm>`` for each arm (see `kvstats.log.adapters.page_release`); or profiles,
+        one an input, with head agreement by layer. ``auto`` tells by the first lines of each file.
+    model, suite : str or mapping of str to str, optional
+        For formats whose rows do not carry them: one name for all files, or the name by file name without
+        its extension. Default: the file name without its extension (``gated_4k_mistral7b``), for both, so
+        that files read together stay different models and their inputs different clusters; name the suite
+        where the same inputs were run on several models.
     on_error : {"raise", "skip"}, default "raise"
         What to do with a line that breaks the contract: raise, or keep every other line and list this one
         in ``log.rejects``.
@@ -50,14 +61,15 @@ def read_log(
     Raises
     ------
     InputError
-        ``{file}:{line}: {fault}; {remedy}`` for a line; also when no file matches, or a file is empty.
+        ``{file}:{line}: {fault}; {remedy}`` for a line; also when no file matches, a file is empty, or a
+        name is given that no file needs.
 
     Notes
     -----
-    Fields that the contract does not know are kept under ``extra``. Ids are text: a numeric id is an
-    error, never a conversion. Blank lines are passed over. NaN and infinities are errors, except
-    ``-Infinity`` as the signal ``logprob``. A compressed file that ends early loses only what cannot be
-    read: the fault is reported at the line where it ends.
+    Fields that the contract does not know are kept under ``extra``. Ids are text: a numeric id of a log
+    record is an error, never a conversion. Blank lines are passed over. NaN and infinities are errors,
+    except ``-Infinity`` as the signal ``logprob``. A compressed file that ends early loses only what cannot
+    be read: the fault is reported at the line where it ends.
 
     Examples
     --------
@@ -74,14 +86,23 @@ def read_log(
     """
     if on_error not in ("raise", "skip"):
         raise InputError.argument("read_log", "on_error", on_error, "is unknown", "pass 'raise' or 'skip'")
+    formats = ("auto", OWN_FORMAT, *READERS)
+    if format not in formats:
+        raise InputError.argument(
+            "read_log", "format", format, "is unknown", nearest_name(str(format), formats)
+        )
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
         raise InputError.argument("read_log", "path", path, "names no file", "pass at least one")
-    files = {file.resolve(): file for item in paths for file in matching_files(item)}
+    files = list({file.resolve(): file for item in paths for file in matching_files(item)}.values())
+    readers = {file: reader_of(file) if format == "auto" else READERS.get(format) for file in files}
+    names = Names(model, suite, [file for file in files if readers[file] is not None])
     records: list[Record] = []
     rejects: list[tuple[str, int, str, str]] = []
-    for file in files.values():
-        for item in read_file(file):
+    for file in files:
+        reader = readers[file]
+        items = read_file(file) if reader is None else reader.read(file, *names.of(file))
+        for item in items:
             if not isinstance(item, Reject):
                 records.append(item)
             elif on_error == "raise":
@@ -89,15 +110,6 @@ def read_log(
             else:
                 rejects.append((str(file), item.line, item.error, item.text))
     return log_from_records(records, pl.DataFrame(rejects, schema=REJECT_SCHEMA, orient="row"))
-
-
-class Reject(msgspec.Struct, frozen=True):
-    """A line that could not be read."""
-
-    line: int
-    error: str
-    text: str
-    remedy: str = "repair the line, or pass on_error='skip' to list it in log.rejects"
 
 
 def matching_files(path: str | os.PathLike[str]) -> list[Path]:
@@ -116,35 +128,19 @@ def matching_files(path: str | os.PathLike[str]) -> list[Path]:
 
 def read_file(file: Path) -> Iterator[Record | Reject]:
     """Yield a record or a reject for each line that is not blank."""
-    number, begun = 0, False
-    with open_log(file) as stream:
-        while True:
-            number += 1
-            try:
-                line = stream.readline()
-            except (EOFError, OSError, zlib.error) as error:
-                yield Reject(number, f"the compressed data ends or breaks here ({error})", "")
-                return
-            if not line:
-                break
-            if line.isspace():
-                continue
-            item = read_line(line, number)
-            if not begun and not isinstance(item, StudyRecord | Reject):
-                yield Reject(number, "the first line is not a study record", shown(line))
-            begun = True
+    begun = False
+    for item in numbered_lines(file):
+        if isinstance(item, Reject):
             yield item
+            return
+        number, line = item
+        record = read_line(line, number)
+        if not begun and not isinstance(record, StudyRecord | Reject):
+            yield Reject(number, "the first line is not a study record", shown(line))
+        begun = True
+        yield record
     if not begun:
         yield Reject(1, "the file is empty", "", "remove the file, or write its study record")
-
-
-def open_log(file: Path) -> gzip.GzipFile | BufferedReader:
-    try:
-        with file.open("rb") as stream:
-            compressed = stream.read(2) == GZIP_MAGIC
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read ({error.strerror}); check the file") from error
-    return gzip.open(file, "rb") if compressed else file.open("rb")
 
 
 DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
@@ -166,21 +162,13 @@ def read_line(line: bytes, number: int) -> Record | Reject:
 
 def read_line_slowly(line: bytes, number: int) -> Record | Reject:
     """Read a line that has unknown fields, -Infinity or equal keys, or find what is wrong with it."""
+    fields = json_object(line, number, minus_infinity=True)
+    if isinstance(fields, Reject):
+        return fields
     try:
-        fields = json.loads(
-            line,
-            parse_constant=only_minus_infinity,
-            parse_float=finite,
-            object_pairs_hook=without_repeated_keys,
-        )
-        if rb"\ud" in line.lower():
-            # Half of a surrogate pair is valid JSON, but no text.
-            json.dumps(fields, ensure_ascii=False).encode()
         path = minus_infinity_outside_logprob(fields)
-    except (ValueError, RecursionError) as error:
+    except RecursionError as error:
         return Reject(number, f"is not JSON ({error})", shown(line))
-    if not isinstance(fields, dict):
-        return Reject(number, f"is JSON, but a {type(fields).__name__} and not an object", shown(line))
     kind = fields.pop("record", None)
     if not isinstance(kind, str) or kind not in RECORD_TYPES:
         return Reject(number, f"has record={kind!r}, {nearest_name(str(kind), RECORD_TYPES)}", shown(line))
@@ -213,28 +201,6 @@ def unknown_version(record: Record, line: bytes, number: int) -> Reject | None:
     return None
 
 
-def without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        names = [name for name, _ in pairs]
-        repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {repeated!r} comes twice")
-    return fields
-
-
-def finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"{text} is too large for a number")
-    return number
-
-
-def only_minus_infinity(name: str) -> float:
-    if name == "-Infinity":
-        return -math.inf
-    raise ValueError(f"{name} is not JSON")
-
-
 def minus_infinity_outside_logprob(value: Any, path: str = "") -> str | None:
     if isinstance(value, float):
         return path if value == -math.inf and path != "signals.logprob" else None
@@ -248,7 +214,3 @@ def minus_infinity_outside_logprob(value: Any, path: str = "") -> str | None:
         (found for name, item in items if (found := minus_infinity_outside_logprob(item, name)) is not None),
         None,
     )
-
-
-def shown(line: bytes) -> str:
-    return line[:200].decode("utf-8", errors="replace").rstrip("\r\n")

@@ -170,6 +170,8 @@ class RunRecord(msgspec.Struct, kw_only=True, tag_field="record", tag="run", for
         Tokens in the evictable cache, and how many of them were kept.
     kept_fraction : float
         Fraction kept as measured, averaged over layers and heads.
+    gate_open : bool
+        For an arm that decides by a gate whether to evict: whether it did; null for other arms.
     signals : dict of str to float
         Signals of the run by name (``certificate``, ``retained_entropy``, ``evicted_mass``, ``margin``,
         ``logprob``, and any other); null where undefined.
@@ -201,6 +203,7 @@ class RunRecord(msgspec.Struct, kw_only=True, tag_field="record", tag="run", for
     n_prompt: Count | None = None
     n_kept: Count | None = None
     kept_fraction: Share | None = None
+    gate_open: bool | None = None
     signals: dict[str, float | None] = {}
     certificate_per_head: list[list[float]] | None = None
     prediction: str | None = None

@@ -140,5 +140,6 @@ class Draws:
                 "radius": radius,
                 "true_error": 0.05 * np.exp(error.ravel()),
                 "delta": self.scenario.delta,
+                "permutation": 0,
             }
         )

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
 import polars as pl
 
-from kvstats.errors import InputError, nearest_name
+from kvstats.errors import InputError
 from kvstats.log.frames import Log
 from kvstats.log.records import INPUT_KEY
+from kvstats.policies.input_signal import SIGNAL, check_input_signal, with_signal
+from kvstats.policies.pilot import SCALE
 from kvstats.policies.registry import policy
 from kvstats.policies.switch import add_arm, check_new_arm, switched
-from kvstats.tables import FULL, arm_rows, examples, unique_inputs
+from kvstats.policies.threshold import DROP, Threshold, as_threshold, pilot_frame
+from kvstats.tables import FULL, arm_rows
 
-__all__ = ["gate"]
+__all__ = ["gate", "gated_by", "refuse_other_scales"]
 
 GATE = "gate_open"
-SIGNAL = "__signal__"
+PILOT = "in_pilot"
 
 
 @policy
 def gate(
-    log: Log, *, tau: float, base: str, name: str = "gate", signal: str = "drop", full: str = FULL
+    log: Log,
+    *,
+    tau: float | Threshold,
+    base: str,
+    name: str = "gate",
+    signal: str = DROP,
+    full: str = FULL,
 ) -> Log:
     """Add the arm of a gate that keeps the whole cache of inputs whose prefill signal is low.
 
@@ -34,8 +43,10 @@ def gate(
     ----------
     log : Log
         The log.
-    tau : float
-        Threshold of the signal; not NaN.
+    tau : float or Threshold
+        Threshold of the signal; not NaN. A plain number is one of ``drop``; for another signal it is a
+        `Threshold` of that signal, calibrated or stated on purpose (`Threshold.given`). Registrations write
+        ``tau: {value: 0.3, signal: attention_entropy}``.
     base : str
         Name of the arm that evicts.
     name : str, default "gate"
@@ -52,13 +63,15 @@ def gate(
     Log
         The log with one row more for each row of `base`: budget, token budget and seed are those of the
         base row, everything else is that of the chosen row. The Boolean column ``gate_open`` of `runs`
-        is null for other arms.
+        is null for other arms. Where the threshold was calibrated on a pilot, ``in_pilot`` says which rows
+        are of its inputs: ``where="NOT in_pilot"`` leaves them out.
 
     Raises
     ------
     InputError
-        When an arm or the signal is not known, the name is taken, rows are duplicated, or an input has no
-        signal or no full-cache run.
+        When an arm or the signal is not known, the name is taken, rows are duplicated, an input has no
+        signal or no full-cache run, the threshold is one of another signal, or it was calibrated on another
+        model or condition than those of the rows.
 
     References
     ----------
@@ -77,34 +90,57 @@ def gate(
     >>> gated.runs.filter(pl.col("arm") == "gate").select("budget", "score", "gate_open").rows()
     [(0.25, 1.0, False)]
     """
-    if isinstance(tau, bool) or not isinstance(tau, int | float) or math.isnan(tau):
-        raise InputError.argument("gate", "tau", tau, "is not a number", "pass the threshold of the signal")
-    check_new_arm("gate", log, name)
-    base_rows = arm_rows(log.runs, base, "gate", "base")
-    full_rows = arm_rows(log.runs, full, "gate", "full")
-    marked = base_rows.join(
-        input_signal(log, signal), on=list(INPUT_KEY), how="left", nulls_equal=True, maintain_order="left"
-    )
-    missing = marked.filter(pl.col(SIGNAL).is_null())
-    if missing.height:
-        raise InputError.argument(
-            "gate",
-            "signal",
-            signal,
-            f"is null for {missing.select(INPUT_KEY).n_unique()} inputs, such as "
-            f"{examples(missing, INPUT_KEY)}",
-            "record it for every input, or gate a log without these",
-        )
-    marked = marked.with_columns((pl.col(SIGNAL) >= tau).alias(GATE)).drop(SIGNAL)
-    chosen = switched("gate", marked, full_rows, taken=~pl.col(GATE), other_name=full)
+    check_input_signal("gate", log, signal)
+    threshold = as_threshold("gate", tau, signal)
+    rows = arm_rows(log.runs, base, "gate", "base")
+    refuse_other_scales("gate", rows, threshold)
+    return gated_by("gate", log, [(rows, threshold)], base, name, full)
+
+
+def gated_by(
+    function: str,
+    log: Log,
+    parts: Sequence[tuple[pl.DataFrame, Threshold]],
+    base: str,
+    name: str,
+    full: str,
+) -> Log:
+    """Add the arm of a gate whose threshold may differ between parts of the base rows."""
+    check_new_arm(function, log, name)
+    full_rows = arm_rows(log.runs, full, function, "full")
+    marked = pl.concat([opened(function, log, rows, threshold) for rows, threshold in parts])
+    if not any(threshold.pilot for _, threshold in parts):
+        marked = marked.drop(PILOT)
+    chosen = switched(function, marked, full_rows, taken=~pl.col(GATE), other_name=full)
     return add_arm(log, chosen, name)
 
 
-def input_signal(log: Log, signal: str) -> pl.DataFrame:
-    """Return key and signal of the inputs, once each."""
-    numeric = [c for c in log.inputs.columns if log.inputs.schema[c].is_numeric()]
-    if signal not in numeric:
-        raise InputError.argument(
-            "gate", "signal", signal, "is not a numeric column of the inputs", nearest_name(signal, numeric)
+def opened(function: str, log: Log, rows: pl.DataFrame, threshold: Threshold) -> pl.DataFrame:
+    """Return base rows with what the gate decides, and whether their input was in the pilot."""
+    marked = with_signal(function, log, rows.drop(GATE, PILOT, strict=False), threshold.signal)
+    pilot = pilot_frame(threshold).with_columns(pl.lit(True).alias(PILOT))
+    return (
+        marked.join(pilot, on=list(INPUT_KEY), how="left", nulls_equal=True, maintain_order="left")
+        .with_columns((pl.col(SIGNAL) >= threshold.value).alias(GATE), pl.col(PILOT).fill_null(value=False))
+        .drop(SIGNAL)
+    )
+
+
+def refuse_other_scales(function: str, rows: pl.DataFrame, threshold: Threshold) -> None:
+    """Raise `InputError` where rows are of a model or condition that the pilot had no input of."""
+    if not threshold.pilot:
+        return
+    others = rows.select(SCALE).unique().join(pilot_frame(threshold), on=SCALE, how="anti", nulls_equal=True)
+    if others.height:
+        named = "; ".join(
+            ", ".join(f"{column}={value}" for column, value in row.items() if value is not None)
+            for row in others.sort(SCALE).head(3).iter_rows(named=True)
         )
-    return unique_inputs(log, "gate").select(*INPUT_KEY, pl.col(signal).alias(SIGNAL))
+        raise InputError.argument(
+            function,
+            "tau",
+            threshold,
+            f"was calibrated on other inputs than those of {named}, which has a scale of its own",
+            "calibrate one on it, or state the number on purpose with "
+            f"Threshold.given({threshold.value:.6g}, signal={threshold.signal!r})",
+        )

@@ -17,7 +17,12 @@ P = ParamSpec("P")
 POLICIES: dict[str, Callable[..., Log]] = {}
 """Every policy by its name; what a registration may name."""
 
-POLICY_COLUMNS: dict[str, pl.DataType] = {"gate_open": pl.Boolean(), "flagged": pl.Boolean()}
+POLICY_COLUMNS: dict[str, pl.DataType] = {
+    "gate_open": pl.Boolean(),
+    "in_pilot": pl.Boolean(),
+    "flagged": pl.Boolean(),
+    "rerun": pl.Float64(),
+}
 """Columns of runs that policies add, null for arms that were run: what the policy decided."""
 
 
