@@ -58,7 +58,8 @@ def auc(
     outcome : str, default "failure"
         Boolean column of the pairs: ``failure`` (the run was no success), ``induced_failure`` (the twin was
         one and the run was not), ``harm``, ``help``, ``success``, ... For ``induced_failure`` the
-        population is the pairs whose twin succeeded.
+        population is the pairs whose twin succeeded. Or ``attribution``: the population is the runs that
+        failed, and the outcome is that the twin succeeded.
     arm : str
         The arm.
     baseline : str, default "full"

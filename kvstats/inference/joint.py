@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from kvstats.inference.bootstrap import counts_of, drawn_clusters
 from kvstats.inference.sample import Kind, Sample
-from kvstats.statistics.same_rows import OfSameRows
+from kvstats.statistics.same_rows import Combination, OfSameRows, atoms
 from kvstats.statistics.statistic import FloatArray, Statistic
 
 __all__ = ["JointResampling", "Member", "joint_samples"]
@@ -50,7 +50,8 @@ class JointResampling:
     def __init__(self, label: str, sample: Sample, statistics: Sequence[Statistic]) -> None:
         self._label = label
         self._parts = {id(part): part for statistic in statistics for part in atoms(statistic)}
-        first = next(iter(self._parts.values()))
+        # The draws depend on the kind of the statistic: under one kind they are the same for any members.
+        first = Combination([1.0], [next(iter(self._parts.values()))])
         self._sample = replace(sample, statistic=first, resampling=None)
         self._drawn: tuple[int, int] | None = None
         self._replicates: dict[int, FloatArray] = {}
@@ -83,15 +84,6 @@ class JointResampling:
         if isinstance(statistic, OfSameRows):
             return statistic.combined([self._combined(part) for part in statistic.statistics])
         return self._replicates[id(statistic)]
-
-
-def atoms(statistic: Statistic) -> Iterator[Statistic]:
-    """Yield the statistics that combinations and quotients are made of."""
-    if isinstance(statistic, OfSameRows):
-        for part in statistic.statistics:
-            yield from atoms(part)
-    else:
-        yield statistic
 
 
 def joint_samples(label: str, sample: Sample, members: Sequence[Member]) -> list[Sample]:

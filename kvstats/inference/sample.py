@@ -21,10 +21,20 @@ BoolArray = npt.NDArray[np.bool_]
 __all__ = ["Kind", "Label", "Resampling", "Sample", "samples_by"]
 
 Kind = Literal[
-    "rate", "discordant", "mean", "paired", "auc", "correlation", "ratio", "quantile", "difference"
+    "rate",
+    "discordant",
+    "share",
+    "mean",
+    "paired",
+    "auc",
+    "correlation",
+    "ratio",
+    "quantile",
+    "difference",
 ]
-"""What is estimated: a share, a share of discordant pairs, a mean, a mean paired difference, an area, a
-correlation, a ratio of sums that are not below 0, a quantile (or a place along an axis), a contrast."""
+"""What is estimated: a share, a share of discordant pairs, a share of rows that the sample chooses, a mean, a
+mean paired difference, an area, a correlation, a ratio of sums that are not below 0, a quantile (or a place
+along an axis), a contrast."""
 
 Label = tuple[str | None, ...]
 """Name of a cluster: the text of its cluster columns."""

@@ -172,31 +172,63 @@ def test_another_arm_may_answer(log):
         kv.recompute(raised, base="poisson", signal="certificate", share=0.25, full="half")
 
 
+AGAIN = {"base": "poisson", "signal": "certificate", "share": 0.2}
+RANDOM = {"base": "poisson", "share": 0.1}
+RAISED = {"base": "poisson", "signal": "certificate", "to_budget": 0.5}
+
+
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("arguments", "message"),
     [
-        (lambda log: kv.recompute(log, base="poisson", signal="certificate", share=1.2), "recompute: share=1.2 is not in"),
-        (lambda log: kv.recompute(log, base="poisson", signal="certificate", share=True), "recompute: share=True is not in"),
-        (lambda log: kv.recompute(log, base="posson", signal="certificate", share=0.2), "did you mean 'poisson'?"),
-        (lambda log: kv.recompute(log, base="poisson", signal="certificat", share=0.2), "did you mean 'certificate'?"),
-        (lambda log: kv.recompute(log, base="poisson", signal="task", share=0.2), "is not a numeric column"),
-        (lambda log: kv.recompute(log, base="poisson", signal="certificate", share=0.2, higher="up"), "recompute: higher='up' is not known"),
-        (lambda log: kv.recompute(log, base="poisson", signal="certificate", share=0.2, margin="all"), "recompute: margin='all' is not known"),
-        (lambda log: kv.recompute(log, base="poisson", signal="certificate", share=0.2, within=["tsk"]), "recompute: within='tsk' is not a column"),
-        (lambda log: kv.recompute(log, base="poisson", signal="certificate", share=0.2, within="references"), "is a column of lists"),
-        (lambda log: kv.recompute(log, base="poisson", signal="certificate", share=0.2, name="full"), "recompute: name='full' is taken"),
-        (lambda log: kv.recompute(log, base="poisson", signal="certificate", share=0.2, full="ful"), "recompute: full='ful' is not an arm"),
-        (lambda log: kv.random_gate(log, base="poisson", share=-0.1), "random_gate: share=-0.1 is not in"),
-        (lambda log: kv.random_gate(log, base="poisson", share=0.1, to_budget=0.7), "random_gate: to_budget=0.7 is no budget of arm 'poisson'; it has 0.25, 0.5"),
-        (lambda log: kv.escalate(log, base="poisson", to_budget=0.25, signal="certificate", share=0.1), "escalate: to_budget=0.25 is the smallest budget of arm 'poisson'"),
-        (lambda log: kv.escalate(log, base="poisson", to_budget=0.5, signal="certificate"), "share=None and tau=None: one limit is needed"),
-        (lambda log: kv.escalate(log, base="poisson", to_budget=0.5, signal="certificate", share=0.1, tau=1.0), "one limit is needed"),
-        (lambda log: kv.escalate(log, base="poisson", to_budget=0.5, signal="certificate", tau=float("nan")), "escalate: tau=nan is not a number"),
+        ({"share": 1.2}, "recompute: share=1.2 is not in [0, 1]"),
+        ({"share": True}, "recompute: share=True is not in [0, 1]"),
+        ({"base": "posson"}, "recompute: base='posson' is not an arm of the log; did you mean 'poisson'?"),
+        ({"signal": "certificat"}, "did you mean 'certificate'?"),
+        ({"signal": "task"}, "recompute: signal='task' is not a numeric column"),
+        ({"higher": "up"}, "recompute: higher='up' is not known"),
+        ({"margin": "all"}, "recompute: margin='all' is not known"),
+        ({"within": ["tsk"]}, "recompute: within='tsk' is not a column"),
+        ({"within": "references"}, "recompute: within='references' is a column of lists"),
+        ({"name": "full"}, "recompute: name='full' is taken"),
+        ({"full": "ful"}, "recompute: full='ful' is not an arm"),
     ],
-)  # fmt: skip
-def test_bad_input(log, call, message):
+)
+def test_bad_input_of_recomputation(log, arguments, message):
     with pytest.raises(InputError, match=re.escape(message)):
-        call(log)
+        kv.recompute(log, **(AGAIN | arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"share": -0.1}, "random_gate: share=-0.1 is not in [0, 1]"),
+        (
+            {"to_budget": 0.7},
+            "random_gate: to_budget=0.7 is no budget of arm 'poisson'; it has 0.25, 0.5",
+        ),
+    ],
+)
+def test_bad_input_of_random_gating(log, arguments, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        kv.random_gate(log, **(RANDOM | arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"to_budget": 0.25, "share": 0.1},
+            "escalate: to_budget=0.25 is the smallest budget of arm 'poisson'",
+        ),
+        ({}, "escalate: share=None and tau=None: one limit is needed"),
+        ({"share": 0.1, "tau": 1.0}, "escalate: share=0.1 and tau=1.0: one limit is needed"),
+        ({"tau": float("nan")}, "escalate: tau=nan is not a number"),
+        ({"tau": 1.0, "higher": "up"}, "escalate: higher='up' is not known"),
+    ],
+)
+def test_bad_input_of_escalation(log, arguments, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        kv.escalate(log, **(RAISED | arguments))
 
 
 def test_what_cannot_be_ranked_or_re_run_is_an_error(make_log):

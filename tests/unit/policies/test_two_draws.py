@@ -14,9 +14,15 @@ SIGNALS = ["partner_success", "draw_score_gap", "draw_disagreement", "draw_f1_ga
 def run(number, seed, score, prediction, **fields):
     defaults = {"arm": "poisson", "budget": 0.5, "success": None if score is None else score >= 1}
     return RunRecord(
-        suite="s", model="m", task="t", input_id=str(number), seed=seed, score=score, prediction=prediction,
+        suite="s",
+        model="m",
+        task="t",
+        input_id=str(number),
+        seed=seed,
+        score=score,
+        prediction=prediction,
         **(defaults | fields),
-    )  # fmt: skip
+    )
 
 
 def drawn(*records):
@@ -26,9 +32,12 @@ def drawn(*records):
 
 def test_each_run_hears_of_the_others():
     rows = drawn(
-        run(1, 0, 1.0, "The code is 12."), run(1, 1, 0.5, "the code is 13"), run(1, 2, 0.0, "no code"),
-        run(2, 0, 1.0, "A b"), run(2, 1, 1.0, "a, b!"),
-    )  # fmt: skip
+        run(1, 0, 1.0, "The code is 12."),
+        run(1, 1, 0.5, "the code is 13"),
+        run(1, 2, 0.0, "no code"),
+        run(2, 0, 1.0, "A b"),
+        run(2, 1, 1.0, "a, b!"),
+    )
     assert rows["partner_success"].to_list() == [0, 0.5, 0.5, 1, 1]
     assert rows["draw_score_gap"].to_list() == [0.75, 0.5, 0.75, 0, 0]
     assert rows["draw_disagreement"].to_list() == [1, 1, 1, 0, 0]
