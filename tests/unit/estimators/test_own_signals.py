@@ -18,7 +18,8 @@ def made():
         for arm in ("poisson", "topk"):
             ok = bool(rng.random() < 0.6)
             signals = {"certificate": rng.normal() - ok, "margin": rng.normal() + ok, "other": rng.normal()}
-            records.append(RunRecord(**key, arm=arm, budget=0.5, score=float(ok), success=ok, signals=signals))
+            outcome = {"score": float(ok), "success": ok, "signals": signals}
+            records.append(RunRecord(**key, arm=arm, budget=0.5, **outcome))
     return log_from_records(records)
 
 
@@ -41,7 +42,7 @@ def test_each_row_is_the_area_of_its_own_arm():
 def test_messages():
     for options, message in (
         ({"signals": {}}, "own_signal_auc: signals={} names no signal; name each with its arm"),
-        ({"signals": {"other": "topk"}}, "does not say which end of 'other' is suspicious; pass worse={'other'"),
+        ({"signals": {"other": "topk"}}, "does not say which end of 'other' is suspicious; pass worse"),
         ({"signals": {"margin": "top"}}, "auc: arm='top' is not an arm of the log; did you mean 'topk'?"),
     ):
         with pytest.raises(InputError, match=re.escape(message)):

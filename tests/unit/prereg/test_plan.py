@@ -155,7 +155,12 @@ def test_when_a_p_value_is_needed(register, field, needs):
             "policies[0].policy is no policy: 'gte'; did you mean 'gate'",
         ),
         ("claims:\n", POLICY.replace("tau:", "thau:"), 7, "gate has no argument 'thau'; did you mean 'tau'?"),
-        ("claims:\n", POLICY.replace("0.07", "'0.07'"), 7, "tau='0.07' of gate: expected float | object, got str"),
+        (
+            "claims:\n",
+            POLICY.replace("0.07", "'0.07'"),
+            7,
+            "tau='0.07' of gate: expected float | object, got",
+        ),
         ("claims:\n", POLICY.replace(", base: evict", ""), 6, "gate needs the argument 'base'"),
         (
             "[logs/*.jsonl]",
