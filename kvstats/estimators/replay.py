@@ -218,22 +218,21 @@ def permutation_range(
     names = by_columns(function, by, cells)
     for column in ("arm", "design"):
         refuse_pooling(function, cells, by, column)
+    key = [name for name in REPLAY_KEY if name != "permutation"]
+    # Cells that were replayed in their true order only are no part of the experiment.
+    cells = cells.filter(pl.len().over(key) > 1)
     for column in ("true_error", "retained_hash"):
         require_values(function, cells, column)
-    key = [name for name in REPLAY_KEY if name != "permutation"]
     carried = [
         name for name in cells.columns if name in (*names, *design.cluster, *design.stratum, design.weight)
     ]
     found = cells.group_by(list(dict.fromkeys([*key, *carried])), maintain_order=True).agg(
-        pl.len().alias("orders"),
         (pl.col("retained_hash").n_unique() == 1).alias("retained_identical"),
         (pl.col("true_error").max() - pl.col("true_error").min()).alias("error_range"),
         pl.col("true_error").max().alias("largest"),
         pl.col("true_error").filter(pl.col("permutation") == 0).first().alias("true_order"),
     )
-    found = found.filter(pl.col("orders") > 1).with_columns(
-        error_moves=pl.col("error_range") > MOVED * pl.col("largest")
-    )
+    found = found.with_columns(error_moves=pl.col("error_range") > MOVED * pl.col("largest"))
     missing = found.filter(pl.col("true_order").is_null())
     if missing.height:
         raise InputError(
