@@ -9,7 +9,7 @@ from torch import Tensor
 
 from kvstats.errors import InputError
 
-__all__ = ["HeadAgreement", "head_agreement", "top_keys"]
+__all__ = ["HeadAgreement", "head_agreement", "pair_agreement", "top_keys"]
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,13 @@ def top_keys(attention: Tensor, top_k: int) -> Tensor:
     -------
     Tensor of bool, shape [..., T]
     """
-    order = torch.sort(attention, dim=-1, descending=True, stable=True).indices[..., :top_k]
-    return torch.zeros_like(attention, dtype=torch.bool).scatter_(-1, order, True)
+    lowest = attention.topk(top_k, dim=-1).values[..., -1:]
+    member = attention >= lowest
+    if int(member.sum(-1).max()) > top_k:
+        above, equal = attention > lowest, attention == lowest
+        room = top_k - above.sum(-1, keepdim=True)
+        member = above | (equal & (equal.cumsum(-1) <= room))
+    return member
 
 
 def head_agreement(attention: Tensor, *, top_k: int = 32, candidates: Tensor | None = None) -> HeadAgreement:
@@ -110,11 +115,41 @@ def head_agreement(attention: Tensor, *, top_k: int = 32, candidates: Tensor | N
         )
     if candidates is not None:
         attention = attention[..., candidates]
-    member = top_keys(attention, top_k).to(torch.float64)
-    common = member @ member.transpose(-1, -2)
-    jaccard = common / (2 * top_k - common)
-    pairs = torch.triu_indices(n_heads, n_heads, offset=1)
-    per_layer = jaccard[:, pairs[0], pairs[1]].mean(-1)
+    per_layer = pair_jaccards(attention, top_k).mean(-1)
     bin_layers = n_layers // 3
     drop = per_layer[:bin_layers].mean() - per_layer[-bin_layers:].mean()
     return HeadAgreement(per_layer.tolist(), float(drop), top_k, bin_layers)
+
+
+def pair_agreement(attention: Tensor, *, top_k: int = 32) -> list[list[float]]:
+    """Jaccard index of the top-k key sets of each pair of heads, by layer.
+
+    Parameters
+    ----------
+    attention : Tensor, shape [L, H, T]
+        Window-averaged attention.
+    top_k : int, default 32
+        Keys per head, at most T.
+
+    Returns
+    -------
+    list of list of float, shape [L][H(H - 1)/2]
+        In [0, 1], rounded to 4 digits; pairs in the order (0, 1), (0, 2), ..., (1, 2), .... The mean of a
+        layer is that of `head_agreement` over all positions.
+
+    Examples
+    --------
+    >>> pair_agreement(torch.tensor([[[.5, .3, .2, 0], [.5, .3, .2, 0], [0, .2, .3, .5]]]), top_k=2)
+    [[1.0, 0.0, 0.0]]
+    """
+    return [[round(pair, 4) for pair in layer] for layer in pair_jaccards(attention, top_k).tolist()]
+
+
+def pair_jaccards(attention: Tensor, top_k: int) -> Tensor:
+    """Return the Jaccard index of each pair of heads, shape [L, H(H - 1)/2], upper triangle by rows."""
+    member = top_keys(attention, top_k).to(torch.float64)
+    common = member @ member.transpose(-1, -2)
+    jaccard = common / (2 * top_k - common)
+    n_heads = attention.shape[1]
+    first, second = torch.triu_indices(n_heads, n_heads, offset=1)
+    return jaccard[:, first, second]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -14,7 +14,10 @@ from transformers import AttentionInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
-__all__ = ["ATTENTION_NAME", "Observer", "Recorder", "recording", "window_attention"]
+from collectors.scorers import Scorer
+from kvstats.errors import InputError
+
+__all__ = ["ATTENTION_NAME", "Observer", "Recorder", "recording", "scored", "window_attention"]
 
 ATTENTION_NAME = "kvstats_recorder"
 
@@ -36,6 +39,10 @@ class Recorder:
         Capture the attention of the last `window` queries of the next forward pass; 0 captures nothing.
     captured : dict of int to Tensor
         By layer, the captured attention averaged over the window, shape [H, T], float32.
+    scorers : mapping of str to Scorer
+        Scorers to call with each layer of the next forward pass, by label.
+    scores : dict of (str, int) to Tensor
+        By label and layer, what they returned, shape [1 or H_kv or H, T], float32.
     offsets : sequence of Tensor, optional
         By layer, what is added to the logits of the first T0 positions, shape [B, 1 or H, T0]; later
         positions get 0.
@@ -45,6 +52,8 @@ class Recorder:
 
     window: int = 0
     captured: dict[int, Tensor] = field(default_factory=dict)
+    scorers: Mapping[str, Scorer] = field(default_factory=dict)
+    scores: dict[tuple[str, int], Tensor] = field(default_factory=dict)
     offsets: Tensor | None = None
     observer: Observer | None = None
 
@@ -106,6 +115,59 @@ def window_attention(query: Tensor, key: Tensor, scaling: float, window: int) ->
     return attention.mean(2).reshape(n_heads, total)
 
 
+def scored(
+    scorers: Mapping[str, Scorer], query: Tensor, key: Tensor, value: Tensor, scaling: float, layer: int
+) -> dict[tuple[str, int], Tensor]:
+    """Call scorers with one layer of one sequence.
+
+    Parameters
+    ----------
+    scorers : mapping of str to Scorer
+        The scorers, by label.
+    query : Tensor, shape [1, H, Q, d]
+        Queries at the last Q positions.
+    key, value : Tensor, shape [1, H_kv, T, d]
+        Keys and values of all positions.
+    scaling : float
+        Factor of the logits.
+    layer : int
+        Number of the layer.
+
+    Returns
+    -------
+    dict of (label, layer) to Tensor, shape [1 or H_kv or H, T], float32
+
+    Raises
+    ------
+    InputError
+        When a scorer returns another shape, or scores that are not finite.
+    """
+    queries, keys, values = query[0].float() * scaling, key[0].float(), value[0].float()
+    results = {}
+    for label, scorer in scorers.items():
+        score = scorer(queries, keys, values, layer).float()
+        heads = sorted({1, len(keys), len(queries)})
+        if score.ndim != 2 or score.shape[0] not in heads or score.shape[1] != keys.shape[1]:
+            admitted = " or ".join(map(str, heads))
+            raise InputError.argument(
+                "prefill",
+                "scorers",
+                label,
+                f"returned scores of shape {tuple(score.shape)} at layer {layer}",
+                f"return [{admitted}, {keys.shape[1]}]",
+            )
+        if not bool(score.isfinite().all()):
+            raise InputError.argument(
+                "prefill",
+                "scorers",
+                label,
+                f"returned scores that are not finite at layer {layer}",
+                "return a finite score for each position",
+            )
+        results[label, layer] = score
+    return results
+
+
 def recorder_attention(
     module: torch.nn.Module,
     query: Tensor,
@@ -125,6 +187,8 @@ def recorder_attention(
     layer = int(module.layer_idx)
     if recorder.window:
         recorder.captured[layer] = window_attention(query, key, factor, recorder.window)
+    if recorder.scorers:
+        recorder.scores |= scored(recorder.scorers, query, key, value, factor, layer)
     if recorder.observer is not None:
         recorder.observer(layer, query, key, value, factor)
     bias = None

@@ -1,35 +1,36 @@
-"""The command `collect`: run a plan, and append what it records to a log."""
+"""The command `collect`: what a plan asks for, running it into a log, and checking a log."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
+from collectors.check import PUBLISHED_TAU, check_log, shown_check
 from collectors.config import read_plan
+from collectors.forecast import forecast, run_pilot, shown_forecast
+from collectors.progress import shown_progress
 from collectors.run import run_plan
 from kvstats.errors import InputError
 
 __all__ = ["main"]
 
+EXIT_DRIFTED = 1
 EXIT_INPUT = 2
+EXIT_DIFFERENT = 3
 EXIT_INTERRUPTED = 130
 
 EXIT_CODES = """\b
 Exit codes:
-  0    the log is complete
-  2    wrong usage, or a plan or log that cannot be used
+  0    plan: shown; run: the log is complete; check: reproduced
+  1    check: the same tokens and decisions, but some numbers drifted
+  2    wrong usage, a plan or log that cannot be used, or a run whose first three inputs all failed
+  3    check: a prompt, token or decision is another one, or a number is more than 5% off
   130  interrupted; the same command continues
 """
 
@@ -44,6 +45,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+Study = Annotated[Path, typer.Argument(help="The plan, a YAML file.")]
+Json = Annotated[bool, typer.Option("--json", help="Write JSON instead of lines.")]
+
 
 @app.callback()
 def collect() -> None:
@@ -51,45 +55,74 @@ def collect() -> None:
 
 
 @app.command(epilog=EXIT_CODES)
+def plan(
+    study: Study,
+    pilot: Annotated[bool, typer.Option(help="Run three inputs of another seed for time and memory.")] = True,
+    pilot_seed: Annotated[
+        int | None, typer.Option(min=0, help="Their seed. [default: that of the plan plus 1000000]")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show the cells of a plan, and the time and memory to expect."""
+    asked = read_plan(study)
+    found = forecast(asked, pilot=run_pilot(asked, seed=pilot_seed) if pilot else None)
+    show(found, shown_forecast(found), json)
+
+
+@app.command(epilog=EXIT_CODES)
 def run(
-    study: Annotated[Path, typer.Argument(help="The plan, a YAML file.")],
+    study: Study,
     out: Annotated[
         Path | None, typer.Option(help="The log. [default: beside the plan, with the ending .jsonl]")
     ] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes, of one thread each.")] = 1,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes, of one thread each; on GPUs one for each GPU.")
+    ] = 1,
+    retry_errors: Annotated[
+        bool, typer.Option("--retry-errors", help="Run inputs again that the log holds with an error.")
+    ] = False,
 ) -> None:
     """Run a plan and append its records to a log.
 
     A log that is there already is continued: finished inputs are not run again, and what a kill left
-    unfinished at its end is removed first.
+    unfinished at its end is removed first. An input that fails is recorded with its error, and the run
+    goes on.
     """
     path = out or study.with_suffix(".jsonl")
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("inputs,"),
-        TimeElapsedColumn(),
-        TextColumn("elapsed,"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-    )
-    console = Console(stderr=True)
-    plan = read_plan(study)
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task(plan.suite, total=None)
+    asked = read_plan(study)
+    try:
+        with shown_progress(asked.suite, Console(stderr=True)) as progress:
+            added = run_plan(asked, path, workers=workers, retry_errors=retry_errors, progress=progress)
+    except KeyboardInterrupt:
+        typer.echo("interrupted; run the same command again to continue", err=True)
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    failed = f", {added.failed} of them with errors" if added.failed else ""
+    typer.echo(f"{path}: {added.units} inputs added{failed}")
 
-        def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-            if not console.is_terminal:
-                typer.echo(f"{plan.suite}: {done} of {total} inputs", err=True)
 
-        try:
-            added = run_plan(plan, path, workers=workers, progress=show)
-        except KeyboardInterrupt:
-            typer.echo("interrupted; run the same command again to continue", err=True)
-            raise typer.Exit(EXIT_INTERRUPTED) from None
-    typer.echo(f"{path}: {added} inputs added")
+@app.command(epilog=EXIT_CODES)
+def check(
+    log: Annotated[Path, typer.Argument(help="A log of one collection, plain or gzipped.")],
+    inputs: Annotated[int, typer.Option(min=1, help="How many inputs to run again.")] = 5,
+    tau: Annotated[float, typer.Option(help="Threshold of the gate decision, drop < tau.")] = PUBLISHED_TAU,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw of inputs.")] = 0,
+    model: Annotated[
+        str | None, typer.Option(help="Where the model is now. [default: where the log says]")
+    ] = None,
+    device: Annotated[str | None, typer.Option(help="Where to run. [default: where the log says]")] = None,
+    json: Json = False,
+) -> None:
+    """Run some inputs of a log again, and say whether they come out the same."""
+    found = check_log(log, inputs=inputs, tau=tau, seed=seed, model=model, device=device)
+    show(found, shown_check(found), json)
+    codes = {"reproduced": 0, "drifted": EXIT_DRIFTED, "different": EXIT_DIFFERENT}
+    raise typer.Exit(codes[found.verdict])
+
+
+def show(found: msgspec.Struct, lines: Iterable[str], json: bool) -> None:
+    """Write a result as JSON or as lines."""
+    text = msgspec.json.format(msgspec.json.encode(found), indent=2).decode() if json else "\n".join(lines)
+    typer.echo(text)
 
 
 def main() -> None:

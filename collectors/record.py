@@ -1,67 +1,28 @@
-"""From one input to its records: prefill, selections, one batch of rows, signals, replay cells."""
+"""From one input to its records: prefill, one batch of rows, and what is asked of them besides."""
 
 from __future__ import annotations
 
-import hashlib
 import time
-import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import numpy as np
-import torch
-from torch import Tensor
-
-from collectors.agreement import head_agreement
 from collectors.attention import recording
-from collectors.cache import expand_cache
-from collectors.certificate import CertificateObserver
+from collectors.certified_rows import make_certificate, radii_of_runs
 from collectors.config import Condition, StudyPlan
-from collectors.decode import Generation, decode, end_tokens
-from collectors.evictors import Selection, keep_everything
+from collectors.evictors import requested_scorers
+from collectors.input_record import input_record
 from collectors.models import LoadedModel
-from collectors.prefill import Prefill, prefill
-from collectors.signals import evicted_mass, keep_margin, retained_entropy
-from collectors.tasks import Example, score
+from collectors.no_context import answer_without_context
+from collectors.prefill import prefill
+from collectors.replay import make_replay, replay_records
+from collectors.retrieval import make_block_observer, retrieval_rows
+from collectors.rows import decode_rows, draw_rows, question_positions, split_prompt
+from collectors.run_record import no_context_record, run_record
+from collectors.tasks import Example
+from collectors.timing import decode_seconds
 from kvstats.log.records import InputRecord, ReplayRecord, RunRecord
 
-__all__ = ["Row", "collect_input", "draw_rows", "split_prompt", "stack_rows"]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of the batch: an arm at a budget."""
-
-    arm: str
-    budget: float
-    seed: int
-    selection: Selection
-
-
-def draw_rows(plan: StudyPlan, attention: Tensor, label: str) -> list[Row]:
-    """Select the kept positions of every arm, budget and seed of a plan; the full cache comes first.
-
-    Parameters
-    ----------
-    plan : StudyPlan
-        The plan.
-    attention : Tensor, shape [L, H, T]
-        Window attention of the prefill.
-    label : str
-        Names the input and condition; the draws of a row depend on it, on the row's own name and on
-        nothing else, so that neither order nor the other arms change them.
-    """
-    protected = plan.protected
-    rows = [Row("full", 1.0, 0, keep_everything(attention.shape[-1], protected))]
-    for arm in plan.arms:
-        for budget in arm.budgets:
-            for seed in arm.seeds:
-                name = f"{label}|{arm.name}|{budget!r}"
-                rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-                selection = arm.evictor.select(attention, budget, protected, rng)
-                rows.append(Row(arm.name, budget, seed, selection))
-    return rows
+__all__ = ["collect_input"]
 
 
 def collect_input(
@@ -70,7 +31,7 @@ def collect_input(
     example: Example,
     condition: Condition,
     *,
-    replay: bool,
+    index: int,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> list[RunRecord | ReplayRecord | InputRecord]:
     """Run one input with its full cache and with every arm of a plan.
@@ -87,8 +48,8 @@ def collect_input(
         ``aware``: the whole prompt but its last token is prefilled and evicted from, so that the last
         queries have seen the question and the begun answer; ``stream``: only the context is, the question
         and the begun answer come after.
-    replay : bool
-        Whether to hold certified reads against the truth.
+    index : int
+        Number of the input within its task: what a plan asks of some inputs, it asks of the first ones.
     now : callable
         The clock.
 
@@ -97,204 +58,67 @@ def collect_input(
     list of records
         Runs, replay cells, and last the input record, which marks the input as complete.
     """
+    label = f"{example.input_id}|{condition}"
     context, fed = split_prompt(example, condition)
+    most = example.max_new_tokens
     with recording(loaded.model) as recorder:
         began = time.perf_counter()
-        filled = prefill(loaded.model, context, recorder, window=plan.window)
-        prefill_seconds = time.perf_counter() - began
-        rows = draw_rows(plan, filled.attention, f"{example.input_id}|{condition}")
-        n_layers, n_heads, _ = filled.attention.shape
-        offsets = stack_rows([row.selection.logit_offsets(n_layers) for row in rows])
-        observer = make_observer(plan, rows, n_layers, n_heads, replay)
-        recorder.observer = observer
-        began = time.perf_counter()
-        generations = decode(
+        filled = prefill(
             loaded.model,
+            context,
             recorder,
-            expand_cache(filled.cache, len(rows), len(fed) + example.max_new_tokens),
-            fed,
-            position=len(context),
-            rows=len(rows),
-            max_new_tokens=example.max_new_tokens,
-            ends=end_tokens(loaded.model),
-            offsets=offsets,
-            before_step=None if observer is None else observer.begin_step,
+            window=plan.window,
+            scorers=requested_scorers(arm.evictor for arm in plan.arms_under(condition)),
+            question=question_positions(example, condition),
         )
-        seconds = {"prefill": prefill_seconds, "decode_batch": time.perf_counter() - began}
+        prefilled = time.perf_counter() - began
+
+        rows = draw_rows(plan, filled, label, condition)
+        shape = filled.attention.shape[:2]
+        certificate = make_certificate(plan, rows, shape)
+        replay = make_replay(plan, rows, shape, label, index)
+        blocks = make_block_observer(plan, rows, shape)
+        observers = [observer for observer in (certificate, replay, blocks) if observer is not None]
+        began = time.perf_counter()
+        generations = decode_rows(loaded, recorder, filled, rows, fed, most, observers)
+        radii = radii_of_runs(certificate, generations)
+        seconds = {"prefill": prefilled, "decode_batch": time.perf_counter() - began}
+
+        restored = [] if blocks is None else retrieval_rows(plan, example, blocks, generations, label)
+        began = time.perf_counter()
+        again = [item.row for item in restored]
+        answers = decode_rows(loaded, recorder, filled, again, fed, most) if again else []
+        seconds_again = {"prefill": prefilled, "decode_batch": time.perf_counter() - began}
+
+        timed = {}
+        if index < plan.timing.inputs:
+            timed = decode_seconds(loaded, recorder, plan, filled, rows, fed, most)
+        began = time.perf_counter()
+        alone = answer_without_context(loaded, recorder, example) if plan.no_context else None
+        seconds_alone = {"decode_batch": time.perf_counter() - began}
+
+    key = {
+        "suite": plan.suite,
+        "model": loaded.name,
+        "task": example.task,
+        "input_id": example.input_id,
+        "condition": condition,
+    }
     runs: list[RunRecord | ReplayRecord | InputRecord] = []
-    cells: list[RunRecord | ReplayRecord | InputRecord] = []
-    for index, (row, generation) in enumerate(zip(rows, generations, strict=True)):
-        certified = None
-        if observer is not None and index in observer.rows:
-            certified = observer.per_head(index, n_reads=len(generation.token_ids) + 1)
-            cells += replay_records(plan, loaded.name, example, condition, row, generation, observer, index)
+    for number, (row, generation) in enumerate(zip(rows, generations, strict=True)):
+        certified = radii.get(number)
+        times = seconds if certified is None else {**seconds, **timed}
         runs.append(
-            run_record(plan, loaded, example, condition, row, generation, filled, certified, seconds, now())
+            run_record(plan, loaded, key, example, filled, row, generation, times, now(), certified=certified)
         )
-    return [*runs, *cells, input_record(plan, loaded.name, example, condition, context, filled, now())]
-
-
-def split_prompt(example: Example, condition: Condition) -> tuple[list[int], list[int]]:
-    """Split a prompt into what is prefilled and evicted from, and what is fed after the eviction."""
-    if condition == "stream":
-        return example.context_ids, example.question_ids + example.prefix_ids
-    prompt = example.context_ids + example.question_ids + example.prefix_ids
-    return prompt[:-1], prompt[-1:]
-
-
-def stack_rows(tensors: list[Tensor]) -> Tensor:
-    """Stack [L, 1 or H, T] tensors of rows into [L, B, 1 or H, T]."""
-    heads = max(tensor.shape[1] for tensor in tensors)
-    return torch.stack([tensor.expand(-1, heads, -1) for tensor in tensors], dim=1)
-
-
-def make_observer(
-    plan: StudyPlan, rows: list[Row], n_layers: int, n_heads: int, replay: bool
-) -> CertificateObserver | None:
-    sampled = [index for index, row in enumerate(rows) if row.selection.design == "poisson"]
-    if not sampled:
-        return None
-    designs = [rows[index].selection for index in sampled]
-    certificate = plan.certificate
-    return CertificateObserver(
-        rows=sampled,
-        kept=stack_rows([design.kept.expand(n_layers, -1, -1) for design in designs]),
-        inclusion_probability=stack_rows(
-            [design.inclusion_probability.expand(n_layers, -1, -1) for design in designs]
-        ),
-        heads=list(range(0, n_heads, certificate.head_stride)),
-        layers=frozenset(range(0, n_layers, certificate.layer_stride)),
-        steps=certificate.steps,
-        truth_steps=frozenset(plan.replay.steps) if replay else frozenset(),
-        delta=certificate.delta,
-    )
-
-
-def run_record(
-    plan: StudyPlan,
-    loaded: LoadedModel,
-    example: Example,
-    condition: Condition,
-    row: Row,
-    generation: Generation,
-    filled: Prefill,
-    certified: Tensor | None,
-    seconds: dict[str, float],
-    recorded_at: datetime,
-) -> RunRecord:
-    """Make the record of one row; `certified` holds its radius by step, layer and head."""
-    selection = row.selection
-    prediction = loaded.tokenizer.decode(generation.token_ids)
-    value = score(example.references, prediction)
-    per_head = None
-    if certified is not None and plan.certificate.per_head:
-        per_head = [rounded(layer) for layer in certified.amax(0).tolist()]
-    return RunRecord(
-        suite=plan.suite,
-        model=loaded.name,
-        task=example.task,
-        input_id=example.input_id,
-        condition=condition,
-        arm=row.arm,
-        budget=row.budget,
-        seed=row.seed,
-        score=value,
-        success=value >= plan.success_threshold,
-        n_prompt=filled.n_tokens,
-        n_kept=round(selection.kept_fraction * filled.n_tokens),
-        kept_fraction=selection.kept_fraction,
-        signals={
-            "certificate": None if certified is None else float(certified.mean((1, 2)).max()),
-            "retained_entropy": retained_entropy(selection, filled.attention),
-            "evicted_mass": evicted_mass(selection, filled.attention),
-            "margin": keep_margin(selection),
-            "logprob": generation.mean_log_probability,
-        },
-        certificate_per_head=per_head,
-        prediction=prediction,
-        references=example.references,
-        seconds=seconds,
-        recorded_at=recorded_at,
-    )
-
-
-def replay_records(
-    plan: StudyPlan,
-    model: str,
-    example: Example,
-    condition: Condition,
-    row: Row,
-    generation: Generation,
-    observer: CertificateObserver,
-    index: int,
-) -> list[ReplayRecord]:
-    """Make the records of one row's cells whose true error is known; reads past its end are left out."""
-    position = observer.rows.index(index)
-    records = []
-    for cell in observer.cells:
-        if cell.true_error is None or cell.step > len(generation.token_ids):
-            continue
-        for place, head in enumerate(observer.heads):
-            variance, radius, error = rounded(
-                [float(part[position, place]) for part in (cell.variance, cell.radius, cell.true_error)]
+    for (row, signals), generation in zip(restored, answers, strict=True):
+        runs.append(
+            run_record(
+                plan, loaded, key, example, filled, row, generation, seconds_again, now(), signals=signals
             )
-            records.append(
-                ReplayRecord(
-                    suite=plan.suite,
-                    model=model,
-                    task=example.task,
-                    input_id=example.input_id,
-                    condition=condition,
-                    arm=row.arm,
-                    design=row.selection.design,
-                    budget=row.budget,
-                    seed=row.seed,
-                    layer=cell.layer,
-                    head=head,
-                    step=cell.step,
-                    variance_estimate=variance,
-                    radius=radius,
-                    true_error=error,
-                    delta=plan.certificate.delta,
-                )
-            )
-    return records
-
-
-def input_record(
-    plan: StudyPlan,
-    model: str,
-    example: Example,
-    condition: Condition,
-    context: list[int],
-    filled: Prefill,
-    recorded_at: datetime,
-) -> InputRecord:
-    """Make the record of the prefill: head agreement over all positions, and over the evictable ones."""
-    interior = torch.zeros(filled.n_tokens, dtype=torch.bool)
-    interior[plan.protected.tail(filled.n_tokens)] = True
-    everywhere = head_agreement(filled.attention, top_k=plan.agreement_top_k)
-    inside = head_agreement(filled.attention, top_k=plan.agreement_top_k, candidates=interior)
-    prompt = example.context_ids + example.question_ids + example.prefix_ids
-    return InputRecord(
-        suite=plan.suite,
-        model=model,
-        task=example.task,
-        input_id=example.input_id,
-        condition=condition,
-        context_tokens=len(context),
-        prompt_hash=hashlib.sha256(" ".join(map(str, prompt)).encode()).hexdigest(),
-        agreement_window=filled.window,
-        agreement_top_k=everywhere.top_k,
-        agreement_bin_layers=everywhere.bin_layers,
-        head_agreement_per_layer=everywhere.per_layer,
-        drop=everywhere.drop,
-        head_agreement_interior_per_layer=inside.per_layer,
-        drop_interior=inside.drop,
-        recorded_at=recorded_at,
-    )
-
-
-def rounded(values: list[float]) -> list[float]:
-    """Round to six significant digits, all that float32 carries."""
-    return [float(f"{value:.6g}") for value in values]
+        )
+    if alone is not None:
+        runs.append(no_context_record(plan, loaded, key, example, filled, alone, seconds_alone, now()))
+    cells = [] if replay is None else replay_records(key, replay, generations)
+    per_pair = index < plan.head_pairs.inputs
+    return [*runs, *cells, input_record(plan, key, example, filled, now(), per_pair=per_pair)]

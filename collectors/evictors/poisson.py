@@ -7,12 +7,12 @@ from typing import Literal
 import msgspec
 import numpy as np
 import torch
-from torch import Tensor
 
-from collectors.evictors.selection import Protected, Selection
-from collectors.evictors.snapkv import check_pool, window_score
-from kvstats.errors import InputError
-from kvstats.statistics.allocation import proportional_inclusion
+from collectors.evictors.inclusion import check_floor, inclusion_probability
+from collectors.evictors.selection import Protected, Selection, by_query_head
+from collectors.evictors.tail_score import Scope, check_pool, tail_score
+from collectors.prefill import Prefill
+from collectors.scorers import check_scorer
 
 __all__ = ["Poisson"]
 
@@ -28,60 +28,64 @@ class Poisson(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
         How the probabilities are clipped to 1, see `kvstats.statistics.allocation.proportional_inclusion`.
     floor : float
         Smallest probability, in (0, 1].
+    scorer : str
+        ``window``, a built-in scorer, or one that a package registered; its scores must not be negative.
+    offset : bool
+        Whether the logits of what was kept get log(1/pi). Without it the read is no estimate of the full one.
 
     Raises
     ------
     InputError
-        When `pool` is even or below 1, or `floor` is outside (0, 1].
+        When `pool` is even or below 1, `floor` is outside (0, 1], or `scorer` is unknown.
 
     References
     ----------
     Error Certificates for KV-Cache Eviction via Randomized Design, the sampling design.
     """
 
-    scope: Literal["layer", "global"] = "global"
+    scope: Scope = "global"
     pool: int = 1
     allocation: Literal["iterated", "one_pass"] = "iterated"
     floor: float = 1e-6
+    scorer: str = "window"
+    offset: bool = True
 
     def __post_init__(self) -> None:
-        """Check the width of the pooling and the smallest probability."""
+        """Check the width of the pooling, the smallest probability and the scorer."""
         check_pool("Poisson", self.pool)
-        if not 0 < self.floor <= 1:
-            raise InputError.argument(
-                "Poisson", "floor", self.floor, "is not in (0, 1]", "pass a small probability"
-            )
+        check_floor("Poisson", self.floor)
+        check_scorer("Poisson", self.scorer)
 
     def select(
-        self, attention: Tensor, budget: float, protected: Protected, rng: np.random.Generator
+        self, prefill: Prefill, budget: float, protected: Protected, rng: np.random.Generator
     ) -> Selection:
-        """Draw the kept positions of a cache whose window attention has shape [L, H, T].
+        """Draw the kept positions.
 
         Raises
         ------
         InputError
-            When the budget does not exceed the protected positions.
+            When the budget does not exceed the protected positions, or a score is negative.
         """
-        total = attention.shape[-1]
-        score = window_score(attention, protected, scope=self.scope, pool=self.pool).to(torch.float64)
-        expected = budget * total - protected.count
-        if expected <= 0:
-            raise InputError.argument(
-                "Poisson.select",
-                "budget",
-                budget,
-                f"of {total} tokens does not exceed {protected.count} protected",
-                "raise the budget or lengthen the input",
-            )
-        tail = protected.tail(total)
-        pi = torch.ones(score.shape[0], total, dtype=torch.float64)
-        pi[:, tail] = proportional_inclusion(score, expected, floor=self.floor, rule=self.allocation)
+        total = prefill.n_tokens
+        score = tail_score(prefill, self.scorer, protected, scope=self.scope, pool=self.pool)
+        score = score.to(torch.float64)
+        pi = inclusion_probability(
+            "Poisson",
+            score,
+            budget * total - protected.count,
+            budget,
+            total,
+            protected,
+            floor=self.floor,
+            rule=self.allocation,
+        )
         kept = torch.from_numpy(rng.random(tuple(pi.shape))) < pi
         return Selection(
-            kept=kept[:, None],
-            inclusion_probability=pi[:, None].to(torch.float32),
+            kept=by_query_head(kept, prefill.n_heads),
+            inclusion_probability=by_query_head(pi.to(torch.float32), prefill.n_heads),
             design="poisson",
-            tail=tail,
-            score=score,
+            tail=protected.tail(total),
+            score=by_query_head(score, prefill.n_heads),
             allocation=self.allocation,
+            offset=self.offset,
         )

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from kvstats.errors import InputError
 
-__all__ = ["Protected", "Selection", "keep_everything", "keep_highest"]
+__all__ = ["Protected", "Selection", "by_query_head", "keep_everything"]
 
 
 @dataclass(frozen=True)
@@ -62,17 +62,19 @@ class Selection:
     Attributes
     ----------
     kept : Tensor of bool, shape [1 or L, 1 or H, T]
-        Kept positions; a first or second axis of size 1 is shared by all layers or heads.
+        Kept positions; a first or second axis of size 1 is shared by all layers or query heads.
     inclusion_probability : Tensor of float, shape of `kept`
         Probability with which each position was to be kept; 1 where chance played no part.
     design : str
-        ``deterministic``, ``uniform``, ``poisson``.
-    score : Tensor of float, shape [1 or L, T - protected], optional
-        Scores of the evictable positions that were ranked or sampled by.
+        ``deterministic``, ``uniform``, ``poisson``, ``conditional_poisson``.
     tail : slice
         The evictable positions.
+    score : Tensor of float, shape of `kept` over the tail, optional
+        Scores of the evictable positions that were ranked or sampled by.
     allocation : str, optional
-        Rule by which the inclusion probabilities were allocated.
+        Rule by which sizes or inclusion probabilities were allocated.
+    offset : bool
+        Whether the logits of what was kept get log(1/pi), which makes the read the Hájek estimate.
     """
 
     kept: Tensor
@@ -81,9 +83,12 @@ class Selection:
     tail: slice
     score: Tensor | None = None
     allocation: str | None = None
+    offset: bool = True
 
     def logit_offsets(self, n_layers: int) -> Tensor:
         """Return what to add to the logits: log(1/pi) where kept, a large negative number where not.
+
+        Without `offset` it is 0 where kept.
 
         Parameters
         ----------
@@ -96,6 +101,8 @@ class Selection:
         """
         evicted = torch.finfo(torch.float32).min
         weight = -torch.log(self.inclusion_probability.to(torch.float64)).to(torch.float32)
+        if not self.offset:
+            weight = torch.zeros_like(weight)
         offsets = torch.where(self.kept, weight, torch.full_like(weight, evicted))
         return offsets.expand(n_layers, -1, -1)
 
@@ -115,32 +122,7 @@ def keep_everything(total: int, protected: Protected) -> Selection:
     )
 
 
-def keep_highest(score: Tensor, total: int, budget: float, protected: Protected, design: str) -> Selection:
-    """Keep the protected positions and the evictable ones of highest score; earlier ones win ties.
-
-    Parameters
-    ----------
-    score : Tensor, shape [1 or L, T - protected]
-        Scores of the evictable positions.
-    total : int
-        Tokens T of the cache.
-    budget : float
-        Fraction to keep, in (0, 1].
-    protected : Protected
-        Positions kept in any case; they alone are kept when the budget is smaller than they are.
-    design : str
-        Name of the design.
-    """
-    size = protected.tail_size(total, budget)
-    tail = protected.tail(total)
-    kept = torch.ones(score.shape[0], total, dtype=torch.bool)
-    kept[:, tail] = False
-    order = torch.sort(score, dim=-1, descending=True, stable=True).indices[:, :size]
-    kept.scatter_(1, order + tail.start, True)
-    return Selection(
-        kept=kept[:, None],
-        inclusion_probability=torch.ones(score.shape[0], 1, total),
-        design=design,
-        tail=tail,
-        score=score,
-    )
+def by_query_head(values: Tensor, n_heads: int) -> Tensor:
+    """Repeat [.., 1 or H_kv, n] for the query heads of each key head; an axis of size 1 stays shared."""
+    n_key_heads = values.shape[1]
+    return values if n_key_heads == 1 else values.repeat_interleave(n_heads // n_key_heads, dim=1)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import msgspec
 import numpy as np
-import torch
-from torch import Tensor
 
-from collectors.evictors.selection import Protected, Selection, keep_highest
-from kvstats.errors import InputError
+from collectors.evictors.ranking import keep_top
+from collectors.evictors.selection import Protected, Selection
+from collectors.evictors.tail_score import Scope, check_pool
+from collectors.prefill import Prefill
+from collectors.scorers.registry import WINDOW
 
-__all__ = ["SnapKV", "check_pool", "window_score"]
+__all__ = ["SnapKV"]
 
 
 class SnapKV(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="evictor", tag="snapkv"):
@@ -20,9 +19,9 @@ class SnapKV(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
 
     Attributes
     ----------
-    scope : {"layer", "global"}
-        One set of positions for each layer, from attention averaged over its heads; or one set for all,
-        averaged over layers and heads.
+    scope : {"layer", "head", "global"}
+        One set of positions for each layer, from attention averaged over its heads; for each key head,
+        averaged over its query heads, as published; or one set for all, averaged over layers and heads.
     pool : odd int
         Width of the max-pooling of scores along positions; 1 pools nothing.
 
@@ -36,50 +35,20 @@ class SnapKV(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field=
     Li et al. (2024), SnapKV: LLM Knows What You are Looking for Before Generation.
     """
 
-    scope: Literal["layer", "global"] = "layer"
+    scope: Scope = "layer"
     pool: int = 7
 
     def __post_init__(self) -> None:
         """Check the width of the pooling."""
         check_pool("SnapKV", self.pool)
 
+    @property
+    def scorer(self) -> str:
+        """What the evictor ranks by."""
+        return WINDOW
+
     def select(
-        self, attention: Tensor, budget: float, protected: Protected, rng: np.random.Generator
+        self, prefill: Prefill, budget: float, protected: Protected, rng: np.random.Generator
     ) -> Selection:
-        """Select the kept positions from window attention of shape [L, H, T]; no chance is involved."""
-        score = window_score(attention, protected, scope=self.scope, pool=self.pool)
-        return keep_highest(score, attention.shape[-1], budget, protected, "deterministic")
-
-
-def check_pool(evictor: str, pool: int) -> None:
-    """Refuse a width of the max-pooling that has no middle."""
-    if pool < 1 or pool % 2 == 0:
-        fault = "is even" if pool >= 1 else "is below 1"
-        raise InputError.argument(evictor, "pool", pool, fault, "pass an odd width; 1 pools nothing")
-
-
-def window_score(
-    attention: Tensor, protected: Protected, *, scope: Literal["layer", "global"], pool: int
-) -> Tensor:
-    """Average window attention into a score of each evictable position.
-
-    Parameters
-    ----------
-    attention : Tensor, shape [L, H, T]
-        Window attention.
-    protected : Protected
-        Positions that need no score; they are left out before pooling.
-    scope : {"layer", "global"}
-        Average over heads, or over layers and heads.
-    pool : int
-        Odd width of the max-pooling.
-
-    Returns
-    -------
-    Tensor, shape [L or 1, T - protected]
-    """
-    tail = attention[..., protected.tail(attention.shape[-1])]
-    score = tail.mean(1) if scope == "layer" else tail.mean((0, 1))[None]
-    if pool > 1:
-        score = torch.nn.functional.max_pool1d(score[:, None], pool, stride=1, padding=pool // 2)[:, 0]
-    return score
+        """Select the kept positions; no chance is involved."""
+        return keep_top(prefill, WINDOW, budget, protected, scope=self.scope, pool=self.pool)

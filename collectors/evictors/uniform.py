@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import torch
-from torch import Tensor
 
-from collectors.evictors.selection import Protected, Selection, keep_highest
+from collectors.evictors.ranking import keep_highest
+from collectors.evictors.selection import Protected, Selection
+from collectors.prefill import Prefill
 
 __all__ = ["Uniform"]
 
@@ -19,17 +20,18 @@ class Uniform(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
     inclusion probabilities are logged as 1.
     """
 
+    @property
+    def scorer(self) -> None:
+        """Nothing is scored."""
+        return None
+
     def select(
-        self, attention: Tensor, budget: float, protected: Protected, rng: np.random.Generator
+        self, prefill: Prefill, budget: float, protected: Protected, rng: np.random.Generator
     ) -> Selection:
-        """Draw the kept positions of a cache whose window attention has shape [L, H, T]."""
-        total = attention.shape[-1]
+        """Draw the kept positions."""
+        total = prefill.n_tokens
         tail = protected.tail(total)
-        score = torch.from_numpy(rng.random((1, tail.stop - tail.start)))
-        selection = keep_highest(score, total, budget, protected, "uniform")
-        return Selection(
-            kept=selection.kept,
-            inclusion_probability=selection.inclusion_probability,
-            design="uniform",
-            tail=tail,
-        )
+        lot = torch.from_numpy(rng.random((1, 1, tail.stop - tail.start)))
+        size = protected.tail_size(total, budget)
+        drawn = keep_highest(lot, size, total, protected, n_heads=prefill.n_heads)
+        return Selection(drawn.kept, drawn.inclusion_probability, "uniform", tail)

@@ -1,24 +1,12 @@
-"""Examples of the needle tasks, as token ids of an exact length."""
+"""An example of a task: one prompt as token ids, with the answer that is hoped for."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from transformers import PreTrainedTokenizerBase
+from collectors.tasks.score import score
 
-from collectors.tasks.haystack import Passage, draw_passage
-from collectors.tasks.templates import templates
-from kvstats.errors import InputError, nearest_name
-
-__all__ = ["TASKS", "Example", "example_id", "make_example"]
-
-TASKS: tuple[str, ...] = tuple(templates()["tasks"])
-"""Names of the tasks."""
-
-MARK = "<<user turn>>"
-FIXED_DATE = "01 January 2025"
+__all__ = ["Example", "example_id"]
 
 
 @dataclass(frozen=True)
@@ -33,17 +21,32 @@ class Example:
     task, input_id : str
         Name of the task, and ``{task}-{seed}-{index:04d}``.
     context_ids : list of int
-        Begin of the chat, system turn if the template has one, instruction and haystack.
+        Begin of the chat, system turn if the template has one, instruction and context; of a conversation
+        all turns but the last.
     question_ids : list of int
         The question, end of the user's turn and begin of the assistant's.
     prefix_ids : list of int
         How the answer begins, up to the values.
     references : list of str
-        Values that the answer should contain.
+        What the answer is held against.
     max_new_tokens : int
         Tokens enough for the answer.
     prompt : str
         The prompt decoded, for reading.
+    answer_spans : list of (int, int)
+        Where the facts that the answer needs stand in `context_ids`, as positions from ``start`` to before
+        ``stop``, in order. Empty when no part of the context is enough, as for a count, or when it is not
+        known.
+    no_context_ids : list of int
+        Prompt of the control without a context: begin of the chat, question and prefix.
+    signals : dict of str to float
+        What is known of the input before it is run: ``turns`` and ``fact_age`` of a conversation;
+        ``record``, the place in its file, and ``truncated_tokens``, how many were cut out of the middle, of
+        an input that was read.
+    metric : str
+        How the answer is scored, see `collectors.tasks.score.score`.
+    classes : list of str
+        The classes between which the answer chooses, for the metrics that ask for them.
     """
 
     task: str
@@ -54,147 +57,17 @@ class Example:
     references: list[str]
     max_new_tokens: int
     prompt: str
+    answer_spans: list[tuple[int, int]]
+    no_context_ids: list[int]
+    signals: dict[str, float] = field(default_factory=dict)
+    metric: str = "match_all"
+    classes: list[str] = field(default_factory=list)
+
+    def score(self, prediction: str) -> float:
+        """Score an answer by the metric of the example, from 0 to 1."""
+        return score(self.references, prediction, metric=self.metric, classes=self.classes)
 
 
 def example_id(task: str, seed: int, index: int) -> str:
     """Return the id of an example, ``{task}-{seed}-{index:04d}``."""
     return f"{task}-{seed}-{index:04d}"
-
-
-def make_example(
-    task: str, *, seed: int, index: int, length: int, tokenizer: PreTrainedTokenizerBase
-) -> Example:
-    """Make one example of a task, the same in every process.
-
-    Needles are drawn first, then filler sentences until the length is passed; the last filler sentence is
-    cut after the token that makes the length exact and ends the haystack. The needles go, whole, to random
-    places between the filler sentences, never behind the cut one. Each sentence is tokenised by itself with
-    the separator before it, so lengths add up and every length from the least on is met exactly.
-
-    The chat template is applied once, to a mark in place of the user's text. Tokenising adds no special
-    token, so a begin-of-sequence token is there once if the template writes one, and else not at all.
-
-    Parameters
-    ----------
-    task : str
-        One of `TASKS`, in the shape of RULER's needle tasks: ``niah_single`` (a repeated sentence around one
-        needle), ``niah_multikey_1`` (an essay around 4 keys, one is asked), ``niah_multikey_2`` (all
-        sentences are needles with other keys), ``niah_multikey_3`` (the same with UUIDs for keys and
-        values), ``niah_multivalue`` (one key with 4 values) and ``niah_multiquery`` (4 keys, all asked).
-    seed, index : int
-        Not negative. Which example: other numbers, other needles, places and essay.
-    length : int
-        Tokens of the whole prompt.
-    tokenizer : transformers.PreTrainedTokenizerBase
-        A tokenizer with a chat template.
-
-    Returns
-    -------
-    Example
-
-    Raises
-    ------
-    InputError
-        For an unknown task, a negative seed or index, a length that is too small (the message tells the
-        least) or that needs more needles than there are keys, and a tokenizer without a chat template.
-
-    References
-    ----------
-    Hsieh et al. (2024), RULER: What's the Real Context Size of Your Long-Context Language Models?,
-    arXiv:2404.06654, section 3.1. The texts here are other ones.
-    """
-    if task not in TASKS:
-        raise InputError.argument("make_example", "task", task, "is unknown", nearest_name(task, TASKS))
-    for argument, value in (("seed", seed), ("index", index)):
-        if value < 0:
-            raise InputError.argument("make_example", argument, value, "is negative", "pass 0 or more")
-    generator = random.Random(f"{task}/{seed}/{index}")
-    passage = draw_passage(task, generator)
-
-    def encode(text: str) -> list[int]:
-        return tokenizer.encode(text, add_special_tokens=False)
-
-    opening, closing = chat_frame(tokenizer)
-    head = encode(opening + passage.instruction)
-    question = encode(f"\n{passage.question}{closing}")
-    prefix = encode(passage.prefix)
-    needles = [encode(passage.separator + needle) for needle in passage.needles]
-    least = sum(map(len, (head, question, prefix, *needles)))
-    if length < least:
-        raise InputError.argument(
-            "make_example", "length", length, f"is too small for {task}", f"pass at least {least}"
-        )
-    filler = fill(task, passage, length, length - least, encode)
-    context = head + [token for piece in hide(needles, filler, generator) for token in piece]
-    return Example(
-        task=task,
-        input_id=example_id(task, seed, index),
-        context_ids=context,
-        question_ids=question,
-        prefix_ids=prefix,
-        references=passage.references,
-        max_new_tokens=passage.max_new_tokens,
-        prompt=tokenizer.decode(context + question + prefix),
-    )
-
-
-def chat_frame(tokenizer: PreTrainedTokenizerBase) -> tuple[str, str]:
-    """Return what the chat template puts before and after the text of a single user turn."""
-    if not tokenizer.chat_template:
-        raise InputError.argument(
-            "make_example",
-            "tokenizer",
-            tokenizer.name_or_path,
-            "has no chat template",
-            "take an instruction-tuned model",
-        )
-    chat = [{"role": "user", "content": MARK}]
-    # Some templates write today's date unless they are given one; prompts must not change overnight.
-    text = tokenizer.apply_chat_template(
-        chat, tokenize=False, add_generation_prompt=True, date_string=FIXED_DATE
-    )
-    if text.count(MARK) != 1:
-        raise InputError.argument(
-            "make_example",
-            "tokenizer",
-            tokenizer.name_or_path,
-            f"has a chat template that writes the user's text {text.count(MARK)} times",
-            "take a model whose template writes it once",
-        )
-    opening, closing = text.split(MARK)
-    return opening, closing
-
-
-def fill(
-    task: str, passage: Passage, length: int, room: int, encode: Callable[[str], list[int]]
-) -> list[list[int]]:
-    """Return filler sentences of exactly `room` tokens in all, the last one cut if need be."""
-    filler: list[list[int]] = []
-    while room > 0:
-        sentence = next(passage.filler, None)
-        if sentence is None:
-            raise InputError.argument(
-                "make_example",
-                "length",
-                length,
-                f"needs more than the {len(filler)} other keys that {task} has",
-                f"pass at most {length - room}",
-            )
-        filler.append(encode(passage.separator + sentence)[:room])
-        room -= len(filler[-1])
-    return filler
-
-
-def hide(needles: list[list[int]], filler: list[list[int]], generator: random.Random) -> list[list[int]]:
-    """Put each needle before a filler sentence of its own, drawn at random; the order of the needles stays.
-
-    When there are fewer filler sentences than needles, several needles share one.
-    """
-    if len(filler) >= len(needles):
-        places = sorted(generator.sample(range(len(filler)), k=len(needles)))
-    else:
-        places = sorted(generator.choices(range(max(len(filler), 1)), k=len(needles)))
-    pieces = list(filler)
-    for place, needle in zip(reversed(places), reversed(needles), strict=True):
-        pieces.insert(place, needle)
-    return pieces

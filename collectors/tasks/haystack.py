@@ -1,108 +1,91 @@
-"""Needles and haystacks: what is hidden, what is asked, and the sentences around it."""
+"""Haystacks: sentences that must be found, hidden among others that fill the length."""
 
 from __future__ import annotations
 
 import random
 import re
-import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from collectors.tasks.passage import Encode, Filling, Piece, TooLong, TooShort
 from collectors.tasks.templates import templates
 
-__all__ = ["Passage", "draw_passage"]
+__all__ = ["Haystack", "essay", "fill_exactly", "repeated"]
 
 
 @dataclass(frozen=True)
-class Passage:
-    """The texts of one example, before they are cut to a length.
+class Haystack:
+    """Needles among filler sentences.
+
+    The needles come first, then filler sentences until the room is passed; the last filler sentence is cut
+    after the token that makes the length exact and ends the haystack. The needles go, whole and in their
+    order, to random places between the filler sentences, never behind the cut one. Each sentence is
+    tokenised by itself with the separator before it, so lengths add up.
 
     Attributes
     ----------
-    instruction, question, prefix : str
-        What is said before the haystack and after it, and how the answer begins.
     needles : list of str
-        Sentences that must be in the haystack, whole, in this order.
+        Sentences that must be there.
+    asked : list of bool
+        Which of them the answer needs.
     filler : iterator of str
-        The other sentences; endless, or as many as there are keys.
+        The other sentences; endless, or as many as there are.
     separator : str
-        Stands before each sentence of the haystack.
-    references : list of str
-        Values that the answer should contain.
-    max_new_tokens : int
-        Tokens enough for the answer.
+        Stands before each sentence.
+    scarce : str
+        What there is a limited number of, when the filler ends.
     """
 
-    instruction: str
-    question: str
-    prefix: str
     needles: list[str]
+    asked: list[bool]
     filler: Iterator[str]
     separator: str
-    references: list[str]
-    max_new_tokens: int
+    scarce: str = "sentences"
+
+    def fill(self, room: int, encode: Encode, generator: random.Random, between: Sequence[str]) -> Filling:
+        """Fill the room, see `Body.fill`."""
+        needles = [
+            Piece(encode(self.separator + needle), asked)
+            for needle, asked in zip(self.needles, self.asked, strict=True)
+        ]
+        room -= sum(len(needle.token_ids) for needle in needles)
+        filler = fill_exactly(self.filler, self.separator, room, encode, self.scarce)
+        return Filling(hide(needles, filler, generator))
 
 
-def draw_passage(task: str, generator: random.Random) -> Passage:
-    """Draw the texts of one example of a task."""
-    table = templates()
-    shape = table["tasks"][task]
-    form, kind = table[shape["form"]], shape["kind"]
-    pairs = key_value_pairs(kind, generator)
-    keys, values = [], {}
-    for _ in range(shape["keys"]):
-        key, value = next(pairs)
-        keys.append(key)
-        values[key] = [value, *(next(pairs)[1] for _ in range(shape["values_per_key"] - 1))]
-    needles = [statement(kind, key, value) for key in keys for value in values[key]]
-    generator.shuffle(needles)
-    asked = generator.sample(keys, shape["asked"])
-    filler = {
-        "noise": lambda: repeated(table["noise"]["sentence"]),
-        "essay": lambda: essay(generator),
-        "needles": lambda: (statement(kind, key, value) for key, value in pairs),
-    }[shape["haystack"]]()
-    return Passage(
-        instruction=form["instruction"].format(kind=kind),
-        question=form["question"].format(kind=kind, keys=enumerated(asked)),
-        prefix=form["prefix"].format(kind=kind, keys=enumerated(asked)),
-        needles=needles,
-        filler=filler,
-        separator=table["separator"][shape["haystack"]],
-        references=[value for key in asked for value in values[key]],
-        max_new_tokens=shape["max_new_tokens"],
-    )
+def fill_exactly(
+    sentences: Iterator[str], separator: str, room: int, encode: Encode, scarce: str
+) -> list[Piece]:
+    """Return sentences of exactly `room` tokens in all, the last one cut if need be."""
+    if room < 0:
+        raise TooShort(-room)
+    filler: list[Piece] = []
+    while room > 0:
+        sentence = next(sentences, None)
+        if sentence is None:
+            raise TooLong(f"needs more than the {len(filler)} other {scarce}", room)
+        filler.append(Piece(encode(separator + sentence)[:room]))
+        room -= len(filler[-1].token_ids)
+    return filler
 
 
-def statement(kind: str, key: str, value: str) -> str:
-    return templates()["needle"]["statement"].format(kind=kind, key=key, value=value)
+def hide(needles: list[Piece], filler: list[Piece], generator: random.Random) -> list[Piece]:
+    """Put each needle before a filler sentence of its own, drawn at random; the order of the needles stays.
 
-
-def enumerated(keys: list[str]) -> str:
-    return keys[0] if len(keys) == 1 else f"{', '.join(keys[:-1])}, and {keys[-1]}"
-
-
-def key_value_pairs(kind: str, generator: random.Random) -> Iterator[tuple[str, str]]:
-    """Draw keys with values, no key and no value twice.
-
-    Numbers have seven digits and keys of two words; for ``uuid`` key and value are version-4 UUIDs, which
-    do not run out and do not meet.
+    When there are fewer filler sentences than needles, several needles share one.
     """
-    if kind == "uuid":
-        while True:
-            yield random_uuid(generator), random_uuid(generator)
-    words = templates()["key"]
-    keys = [f"{adjective}-{noun}" for adjective in words["adjectives"] for noun in words["nouns"]]
-    generator.shuffle(keys)
-    values = generator.sample(range(1_000_000, 10_000_000), len(keys))
-    yield from zip(keys, map(str, values), strict=True)
-
-
-def random_uuid(generator: random.Random) -> str:
-    return str(uuid.UUID(int=generator.getrandbits(128), version=4))
+    if len(filler) >= len(needles):
+        places = sorted(generator.sample(range(len(filler)), k=len(needles)))
+    else:
+        places = sorted(generator.choices(range(max(len(filler), 1)), k=len(needles)))
+    pieces = list(filler)
+    for place, needle in zip(reversed(places), reversed(needles), strict=True):
+        pieces.insert(place, needle)
+    return pieces
 
 
 def repeated(sentence: str) -> Iterator[str]:
+    """Say the same sentence again and again."""
     while True:
         yield sentence
 

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.agreement import head_agreement, top_keys
+from collectors.agreement import head_agreement, pair_agreement, top_keys
 from kvstats.errors import InputError
 
 
@@ -80,3 +80,14 @@ def test_the_earlier_position_wins_a_tie():
 def test_bad_input(shape, top_k, message):
     with pytest.raises(InputError, match=message):
         head_agreement(torch.rand(shape), top_k=top_k)
+
+
+def test_pairs_of_heads_equal_the_sets_and_average_to_the_layer():
+    attention = np.random.default_rng(3).random((4, 5, 30))
+    found = pair_agreement(torch.from_numpy(attention), top_k=6)
+    for layer, pairs in zip(attention, found, strict=True):
+        sets = [set(np.argsort(-head, kind="stable")[:6].tolist()) for head in layer]
+        expected = [len(one & other) / len(one | other) for one, other in itertools.combinations(sets, 2)]
+        assert pairs == [round(value, 4) for value in expected]
+    per_layer = head_agreement(torch.from_numpy(attention), top_k=6).per_layer
+    np.testing.assert_allclose(np.mean(found, axis=1), per_layer, atol=5e-5)

@@ -15,7 +15,7 @@ from collectors.decode import decode, end_tokens
 from collectors.evictors import Poisson, Protected, SnapKV, keep_everything
 from collectors.models import LoadedModel
 from collectors.prefill import prefill
-from collectors.record import split_prompt, stack_rows
+from collectors.rows import split_prompt, stack_rows
 from collectors.tasks import Example, make_example
 
 NEW_TOKENS = 10
@@ -32,7 +32,7 @@ def generate(smollm2: LoadedModel, example: Example, condition: str, selections,
     model = smollm2.model
     with recording(model) as recorder:
         filled = prefill(model, context, recorder)
-        chosen = selections(filled.attention)
+        chosen = selections(filled)
         offsets = [selection.logit_offsets(len(filled.cache)) for selection in chosen]
         common = {"position": len(context), "max_new_tokens": NEW_TOKENS, "ends": end_tokens(model)}
         if not sliced:
@@ -55,12 +55,12 @@ def draw(seed: int) -> np.random.Generator:
 
 @pytest.mark.parametrize("condition", ["aware", "stream"])
 def test_a_masked_row_equals_a_cache_that_was_really_sliced(smollm2, example, condition):
-    def selections(attention):
+    def selections(filled):
         protected = Protected()
         return [
-            SnapKV(scope="layer", pool=7).select(attention, 0.5, protected, draw(0)),
-            SnapKV(scope="global", pool=1).select(attention, 0.3, protected, draw(0)),
-            Poisson().select(attention, 0.6, protected, draw(1)),
+            SnapKV(scope="layer", pool=7).select(filled, 0.5, protected, draw(0)),
+            SnapKV(scope="global", pool=1).select(filled, 0.3, protected, draw(0)),
+            Poisson().select(filled, 0.6, protected, draw(1)),
         ]
 
     masked = generate(smollm2, example, condition, selections)
@@ -85,12 +85,12 @@ def test_budget_one_equals_plain_generation(smollm2, example, condition):
     ends = end_tokens(smollm2.model)
     plain = plain[: next((i for i, token in enumerate(plain) if token in ends), len(plain))]
 
-    def selections(attention):
-        total, protected = attention.shape[-1], Protected()
+    def selections(filled):
+        total, protected = filled.n_tokens, Protected()
         return [
             keep_everything(total, protected),
-            SnapKV().select(attention, 1.0, protected, draw(0)),
-            Poisson().select(attention, 1.0, protected, draw(0)),
+            SnapKV().select(filled, 1.0, protected, draw(0)),
+            Poisson().select(filled, 1.0, protected, draw(0)),
         ]
 
     for row in generate(smollm2, example, condition, selections):
@@ -141,7 +141,7 @@ def test_the_certificate_of_a_read_equals_a_float64_loop(smollm2, example):
     with recording(smollm2.model) as recorder:
         filled = prefill(smollm2.model, context, recorder)
         total = filled.n_tokens
-        selection = Poisson().select(filled.attention, 0.5, Protected(), draw(2))
+        selection = Poisson().select(filled, 0.5, Protected(), draw(2))
         n_layers = len(filled.cache)
         observer = CertificateObserver(
             rows=[1],

