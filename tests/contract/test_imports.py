@@ -28,6 +28,7 @@ LAYERS = [
     "prereg",
     "report",
     "cli",
+    "__main__",
 ]
 """Each may import from those before it."""
 

@@ -174,3 +174,12 @@ def test_as_a_process_without_a_terminal(toy):
     assert (done.returncode, done.stderr) == (1, b"")
     assert b"Twelve inputs ? of each task ?." in done.stdout
     assert b"\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize("package", ["kvstats", "collectors"])
+def test_the_packages_run_as_their_commands(package):
+    done = subprocess.run(
+        [sys.executable, "-m", package, "--help"], capture_output=True, text=True, check=True
+    )
+    assert "Usage: " in done.stdout
+    assert done.stderr == ""
