@@ -112,6 +112,7 @@ from kvstats.policies import (
     z_threshold,
 )
 from kvstats.prereg import Report, verify
+from kvstats.selection import part_of
 from kvstats.statistics import survey
 from kvstats.tables import paired
 
@@ -180,6 +181,7 @@ __all__ = [
     "operating_point",
     "own_signal_auc",
     "paired",
+    "part_of",
     "partial_auc",
     "permutation_range",
     "pilot_correlation",

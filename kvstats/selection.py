@@ -1,13 +1,18 @@
-"""Selecting rows by an SQL condition."""
+"""Selecting rows and inputs by an SQL condition, and naming the columns that group rows."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
 from kvstats.expressions import check_expression
+from kvstats.log.frames import Log
+from kvstats.log.records import INPUT_KEY
 
-__all__ = ["select", "truth"]
+__all__ = ["part_of", "select", "truth", "within_columns"]
 
 KEPT = "__kept__"
 
@@ -90,3 +95,63 @@ def truth(frame: pl.DataFrame, where: str, function: str) -> pl.Series:
 def first_line(error: Exception) -> str:
     """Return the first line of an error's message."""
     return str(error).partition("\n")[0]
+
+
+def within_columns(function: str, within: str | Sequence[str] | None, rows: pl.DataFrame) -> tuple[str, ...]:
+    """Return the columns that make groups of rows as a tuple, or raise `InputError` where one cannot."""
+    names = () if within is None else (within,) if isinstance(within, str) else tuple(within)
+    for name in names:
+        if name not in rows.columns:
+            raise InputError.argument(
+                function, "within", name, "is not a column", nearest_name(str(name), rows.columns)
+            )
+        if rows.schema[name].is_nested():
+            raise InputError.argument(
+                function, "within", name, "is a column of lists", "name a column of plain values"
+            )
+    if within is not None and (not names or len(set(names)) < len(names)):
+        raise InputError.argument(
+            function, "within", within, "is not a list of different columns", "name each once, or pass None"
+        )
+    return names
+
+
+def part_of(log: Log, where: str) -> Log:
+    """Return the part of a log whose inputs satisfy a condition: runs, input records and replays alike.
+
+    Parameters
+    ----------
+    log : Log
+        The log.
+    where : str
+        SQL expression over the key of inputs: suite, model, task, input_id and condition. Runs, input records
+        and replays for which it is not true are left out.
+
+    Returns
+    -------
+    Log
+
+    Raises
+    ------
+    InputError
+        When it is no expression, or names another column: rows of one table only are left out by the `where`
+        of an estimator.
+
+    Examples
+    --------
+    >>> from kvstats.log import InputRecord, RunRecord, log_from_records
+    >>> log = log_from_records([
+    ...     record
+    ...     for condition in ("aware", "stream")
+    ...     for key in [dict(suite="s", model="m", task="qa", input_id="1", condition=condition)]
+    ...     for record in (InputRecord(**key), RunRecord(**key, arm="full", score=1.0))
+    ... ])
+    >>> part_of(log, "condition = 'aware'").runs.height
+    1
+    """
+
+    def kept(frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.filter(truth(frame.select(INPUT_KEY), where, "part_of"))
+
+    part = log.with_runs(kept(log.runs)).with_inputs(kept(log.inputs))
+    return replace(part, replays=kept(log.replays))

@@ -25,6 +25,9 @@ __all__ = [
 FULL = "full"
 """Name of the arm that keeps the whole cache."""
 
+EVICTED = "budget < 1 OR budget IS NULL"
+"""Runs from whose cache something was evicted; budgets in tokens count as such."""
+
 TIE = 1e-9
 """Scores that differ by no more are equal: the same score computed in two orders differs by rounding."""
 

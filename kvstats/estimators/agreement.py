@@ -6,6 +6,7 @@ import polars as pl
 
 from kvstats.errors import InputError
 from kvstats.estimators.drop_signals import profile_suffix
+from kvstats.estimators.per_input import others_than
 from kvstats.estimators.population import By, by_columns, estimate, numbers
 from kvstats.estimators.registry import table_estimator
 from kvstats.inference.design import DEFAULT_DESIGN, Design
@@ -81,7 +82,7 @@ def agreement_profile(
     function = "agreement_profile"
     profile_suffix(function, profile)
     inputs = select(unique_inputs(log, function), where, function)
-    names = by_columns(function, by, inputs)
+    names = by_columns(function, others_than(function, log, by, "layer"), inputs)
     require_values(function, inputs, profile)
     depth = inputs.select(*names, pl.col(profile).list.len().alias(AGREEMENT)).unique()
     mixed = depth.filter(depth.select(names).is_duplicated()) if names else depth

@@ -18,13 +18,13 @@ from kvstats.estimators.signal_pairs import (
     oriented,
     outcome_pairs,
     strata_of,
-    within_columns,
 )
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.joint import Member, joint_samples
 from kvstats.inference.result import Result
 from kvstats.inference.sample import Sample
 from kvstats.log.frames import Log
+from kvstats.selection import within_columns
 from kvstats.statistics.ratios import Mean
 from kvstats.statistics.same_rows import Quotient
 from kvstats.statistics.statistic import FloatArray, Statistic

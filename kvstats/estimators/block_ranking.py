@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from kvstats.errors import InputError
-from kvstats.estimators.population import By, by_columns, drawn_rows, narrowed, numbers, runs_of
+from kvstats.estimators.joint_table import estimate_table
+from kvstats.estimators.population import By, narrowed, numbers, runs_of
 from kvstats.estimators.registry import table_estimator
 from kvstats.inference.design import DEFAULT_DESIGN, Design
-from kvstats.inference.result import Result, infer
-from kvstats.inference.sample import Kind, Sample, samples_by
+from kvstats.inference.result import Result
+from kvstats.inference.sample import Sample
 from kvstats.log.frames import Log
 from kvstats.statistics.ratios import Mean
-from kvstats.statistics.statistic import FloatArray, Statistic
+from kvstats.statistics.statistic import FloatArray
 from kvstats.tables import require_values
 
 __all__ = ["block_ranking"]
@@ -24,7 +25,10 @@ __all__ = ["block_ranking"]
 RANK, BLOCKS = "true_block_rank", "n_blocks"
 
 
-@table_estimator(quantity=pl.String())
+COLUMNS: dict[str, pl.DataType] = {"quantity": pl.String()}
+
+
+@table_estimator(**COLUMNS)
 def block_ranking(
     log: Log,
     *,
@@ -100,31 +104,21 @@ def block_ranking(
             f"is no rank among {faulty[BLOCKS][0]:g} blocks, in {faulty.height} runs",
             "repair the log",
         )
-    names = by_columns(function, by, rows)
-    parts: list[tuple[FloatArray, FloatArray]] = []
 
-    def build(part: pl.DataFrame) -> tuple[Statistic, Kind]:
-        parts.append((numbers(part, RANK), numbers(part, BLOCKS)))
-        return Mean(parts[-1][0]), "mean"
+    def build(everything: Sample, part: pl.DataFrame) -> list[Sample]:
+        found = rank_samples(everything, numbers(part, RANK), numbers(part, BLOCKS), ranks)
+        return [replace(sample, key=(*everything.key, quantity)) for quantity, sample in found]
 
-    whole = samples_by(function, rows, names, design, build, drawn_rows(log, design))
-    samples = [
-        replace(sample, key=(*everything.key, quantity))
-        for everything, (rank, blocks) in zip(whole, parts, strict=True)
-        for quantity, sample in quantities(everything, rank, blocks, ranks).items()
-    ]
-    columns = {**{name: rows.schema[name] for name in names}, "quantity": pl.String()}
-    return infer(function, samples, design, columns)
+    return estimate_table(function, function, log, rows, by, design, build, COLUMNS, None)
 
 
-def quantities(
+def rank_samples(
     everything: Sample, rank: FloatArray, blocks: FloatArray, ranks: Sequence[int]
-) -> dict[str, Sample]:
-    """Return the sample of each quantity, on the runs that it is about."""
+) -> Iterator[tuple[str, Sample]]:
+    """Yield each quantity with its sample, on the runs that it is about."""
     every, several = np.ones(rank.size, dtype=np.bool_), blocks > 1
     relative = (rank[several] - 1) / (blocks[several] - 1)
-    found = {"relative_rank": narrowed(everything, several, Mean(relative), "mean")}
+    yield "relative_rank", narrowed(everything, several, Mean(relative), "mean")
     for k in ranks:
-        found[f"top_{k}"] = narrowed(everything, every, Mean(rank <= k), "rate")
-        found[f"chance_top_{k}"] = narrowed(everything, every, Mean(np.minimum(k / blocks, 1)), "mean")
-    return found
+        yield f"top_{k}", narrowed(everything, every, Mean(rank <= k), "rate")
+        yield f"chance_top_{k}", narrowed(everything, every, Mean(np.minimum(k / blocks, 1)), "mean")

@@ -25,6 +25,9 @@ from kvstats.tables import require_values, runs_with_inputs, unique_inputs, uniq
 
 __all__ = ["certificate_coverage", "rank_correlation"]
 
+POOLED = {"replays": ("arm", "design", "delta"), "runs": ("arm",), "inputs": ()}
+"""Columns in which the rows of each table must not differ within one estimate."""
+
 
 @estimator
 def certificate_coverage(
@@ -54,8 +57,8 @@ def certificate_coverage(
     Raises
     ------
     InputError
-        When arms or nominal levels (`delta`) would be pooled, a radius or an error is null, or a name is not
-        known.
+        When arms, designs or nominal levels (`delta`) would be pooled, a radius or an error is null, or a
+        name is not known.
 
     References
     ----------
@@ -77,7 +80,7 @@ def certificate_coverage(
     """
     function = "certificate_coverage"
     replays = select(unique_replays(log, function), where, function)
-    for column in ("arm", "delta"):
+    for column in ("arm", "design", "delta"):
         refuse_pooling(function, replays, by, column)
     for column in ("radius", "true_error"):
         require_values(function, replays, column)
@@ -126,7 +129,8 @@ def rank_correlation(
     Raises
     ------
     InputError
-        When arms would be pooled, a value is null, or a name is not known.
+        When arms (of replays: arms, designs or nominal levels) would be pooled, a value is null, or a name is
+        not known.
 
     References
     ----------
@@ -148,8 +152,8 @@ def rank_correlation(
     if table not in tables:
         raise InputError.argument(function, "table", table, "is not known", nearest_name(str(table), tables))
     rows = select(tables[table](log, function), where, function)
-    if table != "inputs":
-        refuse_pooling(function, rows, by, "arm")
+    for column in POOLED[table]:
+        refuse_pooling(function, rows, by, column)
     numeric = numeric_columns(rows)
     for argument, name in (("x", x), ("y", y)):
         if name not in numeric:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from numbers import Real
 
+import numpy as np
 import polars as pl
 
 from kvstats.errors import InputError
-from kvstats.estimators.memory import with_kept_fraction
 from kvstats.estimators.per_input import Builder, estimate_each, others_than
 from kvstats.estimators.population import (
     By,
@@ -18,8 +18,9 @@ from kvstats.estimators.population import (
     mean_or_rate,
     numbers,
     runs_of,
+    with_kept_fraction,
 )
-from kvstats.estimators.registry import estimator
+from kvstats.estimators.registry import estimator, table_estimator
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result
 from kvstats.inference.sample import Kind
@@ -36,7 +37,7 @@ NODE = ("budget", "budget_tokens")
 """What makes a point of a curve: runs that agree in both."""
 
 
-@estimator
+@table_estimator(budget=pl.Float64(), budget_tokens=pl.Int64(), quantity=pl.String())
 def memory_curve(
     log: Log,
     *,
@@ -89,11 +90,11 @@ def memory_curve(
     ...     for i in range(40)
     ...     for budget, hits in ((0.25, 2), (0.75, 8))
     ... ])
-    >>> memory_curve(log).frame.select("quantity", "budget", "estimate").rows()
-    [('kept', 0.25, 0.25), ('kept', 0.75, 0.75), ('outcome', 0.25, 0.2), ('outcome', 0.75, 0.8)]
+    >>> memory_curve(log).frame.select("budget", "quantity", "estimate").rows()
+    [(0.25, 'kept', 0.25), (0.25, 'outcome', 0.2), (0.75, 'kept', 0.75), (0.75, 'outcome', 0.8)]
     """
     function = "memory_curve"
-    within = list(dict.fromkeys([*others_than("quantity", by), *NODE]))
+    within = list(dict.fromkeys([*others_than(function, log, by, "quantity"), *NODE]))
     rows = with_kept_fraction(function, runs_of(function, log, arm, where, within))
     check_outcome(function, rows, outcome)
 
@@ -104,7 +105,7 @@ def memory_curve(
     return estimate_each(function, log, rows, within, design, builders, ("quantity", pl.String()))
 
 
-@estimator
+@table_estimator(kept=pl.Float64())
 def accuracy_at_kept(
     log: Log,
     *,
@@ -164,6 +165,10 @@ def accuracy_at_kept(
     [(0.2, None, 'undefined'), (0.5, 0.5, 'ok')]
     """
     function = "accuracy_at_kept"
+    if not isinstance(kept, Sequence | np.ndarray) or isinstance(kept, str):
+        raise InputError.argument(
+            function, "kept", kept, "is no list of fractions", "pass a list such as [0.25, 0.5]"
+        )
     for fraction in kept:
         if isinstance(fraction, bool) or not isinstance(fraction, Real) or not 0 < fraction <= 1:
             raise InputError.argument(
@@ -173,7 +178,7 @@ def accuracy_at_kept(
         raise InputError.argument(
             function, "kept", kept, "is empty or names a fraction twice", "name each fraction once"
         )
-    names = others_than("kept", by)
+    names = others_than(function, log, by, "kept")
     rows = with_kept_fraction(function, runs_of(function, log, arm, where, names))
     check_outcome(function, rows, outcome)
 

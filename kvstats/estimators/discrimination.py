@@ -14,13 +14,13 @@ from kvstats.estimators.signal_pairs import (
     oriented,
     outcome_pairs,
     strata_of,
-    within_columns,
 )
 from kvstats.inference.contrast import NO_ROWS, difference_sample
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result, infer
 from kvstats.inference.sample import Kind, samples_by
 from kvstats.log.frames import Log
+from kvstats.selection import within_columns
 from kvstats.statistics.auc import AUC
 from kvstats.statistics.auc_difference import AUCDifference
 from kvstats.statistics.statistic import Statistic

@@ -10,8 +10,14 @@ import numpy as np
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.estimators.oracle_gain import outcome_difference
-from kvstats.estimators.population import By, by_columns, check_outcome, refuse_pooling, runs_of
+from kvstats.estimators.population import (
+    By,
+    by_columns,
+    check_outcome,
+    outcome_difference,
+    refuse_pooling,
+    runs_of,
+)
 from kvstats.inference.cell import ROUNDING
 from kvstats.log.frames import Log
 from kvstats.log.records import INPUT_KEY
@@ -19,6 +25,8 @@ from kvstats.statistics.variance_components import DrawAnalysis, crossed_draws, 
 from kvstats.tables import pairs_of
 
 __all__ = ["DrawVariance", "draw_variance"]
+
+GRID = "__grid__"
 
 VARIANCE_SCHEMA: dict[str, pl.DataType] = {
     "quantity": pl.String(),
@@ -98,8 +106,8 @@ def draw_variance(
     Raises
     ------
     InputError
-        When some inputs are in several draws and not in all, an outcome is null, the level is not between 0
-        and 1, or a name is not known.
+        When some inputs are in several draws and not in all, budgets differ between inputs or draws, an
+        outcome is null, the level is not between 0 and 1, or a name is not known.
 
     Notes
     -----
@@ -140,6 +148,7 @@ def draw_variance(
     names = by_columns(function, by, rows)
     key = [name for name in INPUT_KEY if name != draw]
     unit = list(dict.fromkeys([*names, draw, *key]))
+    refuse_other_budgets(function, rows, names, unit)
     values = rows.group_by(unit).agg(pl.col("__value__").mean()).sort(unit)
     parts = values.partition_by(names, as_dict=True, maintain_order=True) if names else {(): values}
     records: list[dict[str, Any]] = []
@@ -148,6 +157,21 @@ def draw_variance(
         records += [place | row for row in variance_rows(function, part, draw, key, level)]
     schema = {**{name: rows.schema[name] for name in names}, **VARIANCE_SCHEMA}
     return DrawVariance(pl.DataFrame(records, schema=schema, orient="row"), level)
+
+
+def refuse_other_budgets(
+    function: str, rows: pl.DataFrame, names: Sequence[str], unit: Sequence[str]
+) -> None:
+    """Raise `InputError` where means over budgets would differ because the budgets do."""
+    budget = pl.struct("budget", "budget_tokens")
+    grids = rows.group_by(unit).agg(budget.sort().alias(GRID))
+    found = grids.group_by(*names, maintain_order=True).agg(pl.col(GRID).n_unique()) if names else grids
+    mixed = found.filter(pl.col(GRID) > 1).height if names else grids[GRID].n_unique() > 1
+    if mixed:
+        raise InputError(
+            f"{function}: budgets differ between inputs or draws, and means over them would differ for that "
+            "alone; select budgets that all of them have through `where`, or separate them through `by`"
+        )
 
 
 def variance_rows(

@@ -246,7 +246,7 @@ def drop_name(function: str, bins: str, share: float, layers: Layers, profile: s
     if bins == "first_last" and isinstance(share, int | float):
         word = next((word for known, word in SHARES.items() if math.isclose(share, known)), None)
         parts.append(word or f"{share:g}".replace(".", "p"))
-    if isinstance(layers, int):
+    if isinstance(layers, int | np.integer):
         parts.append(f"every_{layers}")
     elif isinstance(layers, str):
         parts.append(layers)

@@ -11,6 +11,7 @@ from kvstats.errors import InputError
 from kvstats.inference.contrast import difference_sample
 from kvstats.inference.result import Result, infer
 from kvstats.inference.sample import Sample
+from kvstats.tables import TIE
 
 __all__ = ["gate_plateau"]
 
@@ -19,12 +20,13 @@ def gate_plateau(sweep: Result, *, tolerance: float | None = None) -> pl.DataFra
     """Return the range of thresholds around the best whose delta is as good.
 
     Without a tolerance, a threshold is as good as the best where the interval of the difference of the two
-    deltas, on the same inputs, reaches 0; with one, where its delta is at most that much below. The plateau
-    is the run of swept thresholds around the best, without a gap, that are as good; the best is the one of
-    the largest delta, among equals the lowest, which keeps the least. Thresholds whose gate is open or closed
-    for hardly any input count too: a plateau that reaches them says that the gate is not needed. A delta does
-    not pay for the cache that is kept: where eviction never helps, no threshold beats the highest. Read the
-    plateau beside the ``kept_fraction`` of the sweep.
+    deltas, on the same inputs, reaches 0, or where nothing can be told apart, as in one cluster; with one,
+    where its delta is at most that much below. The plateau is the run of swept thresholds around the best,
+    without a gap, that are as good; the best is the one of the largest delta, among equals the lowest, which
+    keeps the least. Thresholds whose gate is open or closed for hardly any input count too: a plateau that
+    reaches them says that the gate is not needed. A delta does not pay for the cache that is kept: where
+    eviction never helps, no threshold beats the highest. Read the plateau beside the ``kept_fraction`` of the
+    sweep.
 
     Parameters
     ----------
@@ -100,8 +102,8 @@ def as_good(
         return [top - estimate <= tolerance * (1 + 1e-12) for _, estimate, _ in curve]
     samples = [difference_sample((tau,), best_sample, sample) for tau, _, sample in curve]
     found = infer("gate_plateau", samples, sweep.design, {"tau": pl.Float64()}, null=0.0).frame
-    # Without an interval the two series differ by a constant, which is 0 or a difference beyond doubt.
-    return [
-        bool(estimate == 0 if low is None else low <= 0)
-        for estimate, low in found.select("estimate", "low").rows()
-    ]
+    # Two series that differ by a constant differ beyond doubt; without an interval for another reason, such
+    # as a single cluster, nothing can be told apart.
+    constant = pl.col("status") == "zero variance"
+    apart = pl.when(constant).then(pl.col("estimate") > TIE).otherwise(pl.col("low").fill_null(0.0) > 0)
+    return found.select(~apart).to_series().to_list()

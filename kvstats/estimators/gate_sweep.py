@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.estimators.population import By, by_columns, drawn_rows, numbers
+from kvstats.estimators.per_input import others_than
+from kvstats.estimators.population import By, by_columns, drawn_rows, numbers, with_kept_fraction
 from kvstats.estimators.registry import table_estimator
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result, infer
@@ -23,15 +24,12 @@ from kvstats.policies.threshold import DROP, Threshold, as_threshold
 from kvstats.selection import select
 from kvstats.statistics.ratios import Mean
 from kvstats.statistics.statistic import FloatArray, Statistic
-from kvstats.tables import FULL, arm_rows, pairs_of, require_values
+from kvstats.tables import EVICTED, FULL, arm_rows, pairs_of, require_values
 
-__all__ = ["EVICTED", "QUANTITIES", "gate_sweep"]
+__all__ = ["QUANTITIES", "gate_sweep"]
 
 QUANTITIES = ("delta", "kept_fraction", "gate_open", "false_open", "false_closed")
 """What a sweep estimates, in the order of its rows."""
-
-EVICTED = "budget < 1 OR budget IS NULL"
-"""Runs from whose cache anything was evicted."""
 
 STEPS = 20
 """Steps of the default thresholds from the lowest to the highest signal."""
@@ -136,12 +134,7 @@ def gate_sweep(
     arm_rows(log.runs, base, function, "base")
     pairs = select(pairs_of(function, log, base, full, where), EVICTED, function)
     pairs = with_signal(function, log, pairs, signal)
-    names = by_columns(function, by, pairs)
-    for name in ("tau", "quantity"):
-        if name in names:
-            raise InputError.argument(
-                function, "by", name, "is a column that the sweep adds", "rename the signal"
-            )
+    names = by_columns(function, others_than(function, log, by, "tau", "quantity"), pairs)
     grid = swept_thresholds(function, pairs, taus, signal)
     pairs = with_outcomes(function, pairs, chosen)
     keys, samples = [*names, "tau", "quantity"], []
@@ -184,6 +177,10 @@ def swept_thresholds(
         if not signals.size:
             raise InputError(f"{function}: no pair is left, and thresholds are quantiles of its signal")
         return [float(tau) for tau in np.unique(np.quantile(signals, np.linspace(0, 1, STEPS + 1)))]
+    if not isinstance(taus, Sequence | np.ndarray) or isinstance(taus, str) or not len(taus):
+        raise InputError.argument(
+            function, "taus", taus, "is no list of thresholds", "pass one such as [0.05, 0.07]"
+        )
     found = [as_threshold(function, tau, signal) for tau in taus]
     for threshold in found:
         refuse_other_scales(function, pairs, threshold)
@@ -193,14 +190,7 @@ def swept_thresholds(
 def with_outcomes(function: str, pairs: pl.DataFrame, quantities: Sequence[str]) -> pl.DataFrame:
     """Return the pairs with what both runs kept, where asked for, and without nulls in what is needed."""
     if "kept_fraction" in quantities:
-        pairs = pairs.with_columns(
-            pl.coalesce("kept_fraction", pl.col("n_kept") / pl.col("n_prompt")).alias("kept_fraction"),
-            pl.coalesce("baseline_kept_fraction", pl.col("baseline_n_kept") / pl.col("n_prompt")).alias(
-                "baseline_kept_fraction"
-            ),
-        )
-        for column in ("kept_fraction", "baseline_kept_fraction"):
-            require_values(function, pairs, column)
+        pairs = with_kept_fraction(function, with_kept_fraction(function, pairs), "baseline_")
     if {"false_open", "false_closed"} & {*quantities}:
         for column in ("success", "baseline_success"):
             require_values(function, pairs, column)

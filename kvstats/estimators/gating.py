@@ -5,7 +5,15 @@ from __future__ import annotations
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.estimators.population import By, check_outcome, estimate, numbers, numeric_columns, runs_of
+from kvstats.estimators.population import (
+    By,
+    estimate,
+    numbers,
+    numeric_columns,
+    outcome_difference,
+    runs_of,
+    with_kept_fraction,
+)
 from kvstats.estimators.registry import estimator
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result
@@ -80,13 +88,7 @@ def delta(
     estimate   low  high    se  df   n  clusters  status
         0.30  0.08  0.52  0.105  19  20        20  ok
     """
-    pairs = pairs_of("delta", log, arm, baseline, where)
-    check_outcome("delta", pairs, outcome)
-    if outcome == "success":
-        require_values("delta", pairs, "baseline_success")
-        pairs = pairs.with_columns(
-            difference=pl.col("success").cast(pl.Float64) - pl.col("baseline_success").cast(pl.Float64)
-        )
+    pairs = outcome_difference("delta", pairs_of("delta", log, arm, baseline, where), outcome)
 
     def build(part: pl.DataFrame) -> tuple[Statistic, Kind]:
         return Mean(numbers(part, "difference")), "paired"
@@ -205,9 +207,7 @@ def kept_fraction(
     >>> kept_fraction(log).frame["estimate"].item()
     0.4375
     """
-    rows = runs_of("kept_fraction", log, arm, where, by).with_columns(
-        pl.coalesce("kept_fraction", pl.col("n_kept") / pl.col("n_prompt")).alias("kept_fraction")
-    )
+    rows = with_kept_fraction("kept_fraction", runs_of("kept_fraction", log, arm, where, by))
     return mean_of("kept_fraction", log, rows, "kept_fraction", by, design)
 
 

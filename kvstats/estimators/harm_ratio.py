@@ -14,7 +14,7 @@ from kvstats.log.frames import Log
 from kvstats.log.records import RUN_KEY
 from kvstats.statistics.ratios import Ratio
 from kvstats.statistics.statistic import Statistic
-from kvstats.tables import FULL, TIE, pairs_of
+from kvstats.tables import FULL, TIE, arm_rows, pairs_of
 
 __all__ = ["harm_ratio"]
 
@@ -50,16 +50,19 @@ def harm_ratio(
     by : str or sequence of str, optional
         Columns to estimate within; without any, cells are pooled: harms and runs are summed over them.
     design : Design
-        How to judge it. Where the arm harms no run that the reference does not, as a gate over the reference
-        never does, the ratio is the share of the reference's harmed runs that the arm harms too: a rate, for
-        which ``auto`` takes a Korn-Graubard interval, also where the arm harms none. Elsewhere it may exceed
-        1, and ``auto`` takes a linearised interval on the log scale.
+        How to judge it. Where the arm is a gate over the reference (its ``gate_open`` is known, and says
+        which runs score as the reference's and which as the baseline's), it cannot harm a run that the
+        reference does not: the ratio is the share of the reference's harmed runs that it harms too, a rate,
+        for which ``auto`` takes a Korn-Graubard interval, also where the arm harms none. Any other arm may
+        exceed 1, though it happen not to in the sample: ``auto`` takes a linearised interval on the log
+        scale.
 
     Returns
     -------
     Result
-        At least 0. ``n`` counts the runs: in the first case those that the reference harms, else all. Null
-        where the reference harms none (``no rows``, or ``undefined``).
+        At least 0. ``n`` counts the runs: for a gate those that the reference harms, else all. Null where
+        the reference harms none (``no rows``, or ``undefined``); without interval where another arm than a
+        gate harms none (``zero variance``).
 
     Raises
     ------
@@ -73,14 +76,16 @@ def harm_ratio(
 
     Examples
     --------
-    >>> from kvstats.log import RunRecord, log_from_records
+    >>> from kvstats.log import InputRecord, RunRecord, log_from_records
+    >>> from kvstats.policies import gate
+    >>> keys = [dict(suite="s", model="m", task="t", input_id=f"{i:02}") for i in range(50)]
     >>> log = log_from_records([
-    ...     RunRecord(suite="s", model="m", task="t", input_id=f"{i:02}", arm=arm, budget=budget, score=score)
-    ...     for i in range(50)
-    ...     for arm, budget, score in (
-    ...         ("full", 1.0, 1.0), ("plain", 0.25, float(i > 19)), ("gate", 0.25, float(i > 4)))
+    ...     record for i, key in enumerate(keys) for record in (
+    ...         InputRecord(**key, drop=0.05 if 4 < i < 20 else 0.1),
+    ...         RunRecord(**key, arm="full", budget=1.0, score=1.0),
+    ...         RunRecord(**key, arm="plain", budget=0.25, score=float(i > 19)))
     ... ])
-    >>> harm_ratio(log, arm="gate", reference="plain")
+    >>> harm_ratio(gate(log, tau=0.07, base="plain"), arm="gate", reference="plain")
     harm_ratio, 95% interval
     estimate   low  high     se  df   n  clusters  status
         0.25  0.08  0.50  0.099  19  20        20  ok
@@ -88,7 +93,10 @@ def harm_ratio(
     function = "harm_ratio"
     if arm == reference:
         raise InputError.argument(function, "reference", reference, "is the arm itself", "name another arm")
+    arm_rows(log.runs, reference, function, "reference")
     pairs = pairs_of(function, log, arm, baseline, where)
+    if not pairs.height:
+        return estimate(function, log, pairs, by, design, mean_or_rate("harm"), null=1.0)
     twins = pairs_of(function, selected(log, pairs, arm), arm, reference, None)
     joined = pairs.join(
         twins.select(*RUN_KEY, pl.col("baseline_score").alias("reference_score")),
@@ -97,8 +105,7 @@ def harm_ratio(
         nulls_equal=True,
         maintain_order="left",
     ).with_columns(reference_harm=pl.col("baseline_score") - pl.col("reference_score") > TIE)
-    nested = not joined.select((pl.col("harm") & ~pl.col("reference_harm")).any()).item()
-    if nested:
+    if is_gate_over_reference(joined):
         harmed = joined.filter("reference_harm")
         return estimate(function, log, harmed, by, design, mean_or_rate("harm"), null=1.0)
 
@@ -106,6 +113,18 @@ def harm_ratio(
         return Ratio(numbers(part, "harm"), numbers(part, "reference_harm")), "ratio"
 
     return estimate(function, log, joined, by, design, build, null=1.0)
+
+
+def is_gate_over_reference(joined: pl.DataFrame) -> bool:
+    """Say whether runs score as the reference's where their gate is open, and as the baseline's elsewhere.
+
+    That an arm happens to harm no run that the reference does not is no reason to rule it out.
+    """
+    if "gate_open" not in joined.columns:
+        return False
+    as_reference = (pl.col("score") - pl.col("reference_score")).abs() <= TIE
+    alike = pl.when("gate_open").then(as_reference).otherwise(pl.col("difference") == 0)
+    return bool(joined.select((pl.col("gate_open").is_not_null() & alike).all()).item())
 
 
 def selected(log: Log, pairs: pl.DataFrame, arm: str) -> Log:

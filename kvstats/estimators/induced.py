@@ -91,7 +91,16 @@ def context_dependent(log: Log, *, no_context: str = "no_context") -> ContextDep
     """
     function = "context_dependent"
     rows = arm_rows(log.runs, no_context, function, "no_context")
-    require_values(function, rows, "success")
+    unscored = rows.filter(pl.col("success").is_null())
+    if unscored.height:
+        raise InputError.argument(
+            function,
+            "no_context",
+            no_context,
+            f"has no success in {unscored.height} of {rows.height} runs, such as "
+            f"{examples(unscored, RUN_KEY)}",
+            "score them, or use a log without these inputs",
+        )
     answered = rows.group_by(QUESTION).agg(pl.col("success").any().alias("answered"))
     questions = log.runs.select(QUESTION).unique().sort(QUESTION)
     known = questions.join(answered, on=QUESTION, how="left", maintain_order="left")

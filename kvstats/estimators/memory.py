@@ -9,8 +9,8 @@ import polars as pl
 
 from kvstats.errors import InputError, nearest_name
 from kvstats.estimators.per_input import Builder, estimate_each, others_than, per_input
-from kvstats.estimators.population import By, estimate, numbers, runs_of
-from kvstats.estimators.registry import estimator
+from kvstats.estimators.population import By, estimate, numbers, runs_of, with_kept_fraction
+from kvstats.estimators.registry import estimator, table_estimator
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result
 from kvstats.inference.sample import Kind
@@ -18,9 +18,8 @@ from kvstats.log.frames import Log
 from kvstats.statistics.batch import BatchKept
 from kvstats.statistics.ratios import Ratio
 from kvstats.statistics.statistic import Statistic
-from kvstats.tables import require_values
 
-__all__ = ["batch_inputs", "batch_kept_fraction", "compression", "with_kept_fraction"]
+__all__ = ["batch_inputs", "batch_kept_fraction", "compression"]
 
 DRAWS = ("independent", "without_replacement")
 
@@ -51,7 +50,7 @@ def compression(
     by : str or sequence of str, optional
         Columns to estimate within.
     design : Design
-        How to judge it; ``auto`` takes a linearised interval (delta method).
+        How to judge it; ``auto`` takes a linearised interval on the log scale.
 
     Returns
     -------
@@ -80,18 +79,18 @@ def compression(
     >>> compression(log)
     compression, 95% interval
     estimate  low  high    se  df   n  clusters  status
-         2.3  1.5   3.1  0.39  19  20        20  ok
+         2.3  1.6   3.3  0.39  19  20        20  ok
     """
     rows = with_kept_fraction("compression", runs_of("compression", log, arm, where, by))
 
     def build(part: pl.DataFrame) -> tuple[Statistic, Kind]:
         kept = numbers(part, "kept_fraction")
-        return Ratio(kept**0, kept), "mean"
+        return Ratio(kept**0, kept), "ratio"
 
     return estimate("compression", log, rows, by, design, build)
 
 
-@estimator
+@table_estimator(batch=pl.Int64())
 def batch_kept_fraction(
     log: Log,
     *,
@@ -184,7 +183,7 @@ def batch_kept_fraction(
         )
     if design.interval == "auto":
         design = replace(design, interval="percentile")
-    names = others_than("batch", by)
+    names = others_than(function, log, by, "batch")
     inputs = batch_inputs(function, log, arm, where, names, design)
 
     def of_size(size: int) -> Builder:
@@ -227,12 +226,3 @@ def batch_sizes(function: str, batch: int | Sequence[int]) -> list[int]:
             function, "batch", batch, "is empty or names a size twice", "name each size once"
         )
     return sizes
-
-
-def with_kept_fraction(function: str, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return runs with the fraction that they kept, as measured or from the counts."""
-    rows = rows.with_columns(
-        pl.coalesce("kept_fraction", pl.col("n_kept") / pl.col("n_prompt")).alias("kept_fraction")
-    )
-    require_values(function, rows, "kept_fraction")
-    return rows

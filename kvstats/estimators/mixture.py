@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from numbers import Real
 
+import numpy as np
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.estimators.oracle_gain import outcome_difference
 from kvstats.estimators.per_input import Builder, estimate_each, others_than
-from kvstats.estimators.population import By, estimate, numbers
-from kvstats.estimators.registry import estimator
+from kvstats.estimators.population import By, estimate, numbers, outcome_difference
+from kvstats.estimators.registry import estimator, table_estimator
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result
 from kvstats.inference.sample import Kind
@@ -26,7 +26,7 @@ __all__ = ["mixture_crossing", "mixture_delta"]
 INSIDE = "__inside__"
 
 
-@estimator
+@table_estimator(share=pl.Float64())
 def mixture_delta(
     log: Log,
     *,
@@ -105,7 +105,7 @@ def mixture_delta(
         )
 
     builders = {share: at(share) for share in fractions}
-    names = others_than("share", by)
+    names = others_than(function, log, by, "share")
     return estimate_each(function, log, pairs, names, design, builders, ("share", pl.Float64()), null=0.0)
 
 
@@ -210,6 +210,10 @@ def grouped_pairs(
 
 def checked_shares(function: str, shares: Sequence[float]) -> list[float]:
     """Return shares, or raise `InputError` where one is out of range or named twice."""
+    if not isinstance(shares, Sequence | np.ndarray) or isinstance(shares, str):
+        raise InputError.argument(
+            function, "shares", shares, "is no list of shares", "pass a list such as [0.0, 0.5, 1.0]"
+        )
     for share in shares:
         if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= share <= 1:
             raise InputError.argument(

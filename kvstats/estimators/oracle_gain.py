@@ -6,7 +6,15 @@ import numpy as np
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.estimators.population import By, by_columns, check_outcome, estimate, numbers, refuse_pooling
+from kvstats.estimators.population import (
+    By,
+    by_columns,
+    check_outcome,
+    estimate,
+    numbers,
+    outcome_difference,
+    refuse_pooling,
+)
 from kvstats.estimators.registry import estimator
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result
@@ -17,9 +25,9 @@ from kvstats.selection import select
 from kvstats.statistics.best import BestMean
 from kvstats.statistics.ratios import Ratio
 from kvstats.statistics.statistic import IntArray, Statistic
-from kvstats.tables import arm_rows, examples, pairs_of, refuse_duplicates, require_values, runs_with_inputs
+from kvstats.tables import TIE, arm_rows, examples, pairs_of, refuse_duplicates, runs_with_inputs
 
-__all__ = ["best_accuracy", "headroom_recovered", "outcome_difference"]
+__all__ = ["best_accuracy", "headroom_recovered"]
 
 
 @estimator
@@ -107,7 +115,7 @@ def headroom_recovered(
             "add it with the base arm of the policy",
         )
     gain = pl.col("__oracle__") - pl.col(f"baseline_{outcome}").cast(pl.Float64)
-    joined = joined.with_columns(pl.when(gain.abs() <= 1e-9).then(0.0).otherwise(gain).alias("__gain__"))
+    joined = joined.with_columns(pl.when(gain.abs() <= TIE).then(0.0).otherwise(gain).alias("__gain__"))
 
     def build(part: pl.DataFrame) -> tuple[Statistic, Kind]:
         return Ratio(numbers(part, "difference"), numbers(part, "__gain__")), "mean"
@@ -231,13 +239,3 @@ def folds_of(part: pl.DataFrame, design: Design, folds: int) -> IntArray:
         # An empty first fold keeps the only cluster from choosing for itself.
         return np.ones_like(codes)
     return np.asarray((generator.permutation(n_clusters) % folds)[codes], dtype=np.int64)
-
-
-def outcome_difference(function: str, pairs: pl.DataFrame, outcome: str) -> pl.DataFrame:
-    """Return pairs whose ``difference`` is that of an outcome, or raise `InputError` where one is unknown."""
-    check_outcome(function, pairs, outcome)
-    if outcome == "score":
-        return pairs
-    require_values(function, pairs, "baseline_success")
-    difference = pl.col("success").cast(pl.Float64) - pl.col("baseline_success").cast(pl.Float64)
-    return pairs.with_columns(difference=difference)

@@ -9,9 +9,10 @@ import polars as pl
 
 from kvstats.errors import InputError
 from kvstats.estimators.discrimination import auc
+from kvstats.estimators.joint_table import refuse_own_columns
 from kvstats.estimators.population import By
 from kvstats.estimators.registry import table_estimator
-from kvstats.estimators.signal_panel import WORSE
+from kvstats.estimators.signal_panel import known_directions
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result, infer
 from kvstats.inference.sample import Sample
@@ -28,7 +29,7 @@ def own_signal_auc(
     *,
     signals: Mapping[str, str],
     outcome: str = "induced_failure",
-    worse: Mapping[str, str] | None = None,
+    higher: Mapping[str, str] | None = None,
     baseline: str = "full",
     where: str | None = None,
     by: By = None,
@@ -49,8 +50,8 @@ def own_signal_auc(
         For each signal, the arm whose runs carry it and whose failures it is to see.
     outcome : str, default "induced_failure"
         Boolean column of the pairs; see `kvstats.auc`.
-    worse : mapping of str to {"higher", "lower"}, optional
-        Which end of a signal is suspicious, where `kvstats.signal_panel` does not know it.
+    higher : mapping of str to {"positive", "negative"}, optional
+        Which class is expected to have the higher signal, where `kvstats.signal_panel` does not know it.
     baseline : str, default "full"
         The arm of the twins; see `kvstats.paired`.
     where : str, optional
@@ -69,7 +70,7 @@ def own_signal_auc(
     Raises
     ------
     InputError
-        When no signal is named, the suspicious end of one is not known, and as for `kvstats.auc`.
+        When no signal is named, the class that has the higher one is not known, and as for `kvstats.auc`.
 
     References
     ----------
@@ -95,26 +96,19 @@ def own_signal_auc(
     function = "own_signal_auc"
     if not signals:
         raise InputError.argument(function, "signals", signals, "names no signal", "name each with its arm")
-    ends = {**WORSE, **(worse or {})}
+    names = (by,) if isinstance(by, str) else tuple(by or ())
+    refuse_own_columns(function, names, COLUMNS)
+    directions = known_directions(function, list(signals), higher)
     samples: list[Sample] = []
     columns: dict[str, pl.DataType] = {}
     for signal, arm in signals.items():
-        if ends.get(signal) not in ("higher", "lower"):
-            raise InputError.argument(
-                function,
-                "worse",
-                worse,
-                f"does not say which end of {signal!r} is suspicious",
-                f"pass worse={{{signal!r}: 'higher'}} or 'lower'",
-            )
-        higher = "positive" if ends[signal] == "higher" else "negative"
         result = auc(
             log,
             signal=signal,
             outcome=outcome,
             arm=arm,
             baseline=baseline,
-            higher=higher,
+            higher=directions[signal],
             where=where,
             by=by,
             design=design,

@@ -30,7 +30,7 @@ class Panel(NamedTuple):
     shown: list[str]
     used: list[str]
     reference: str | None
-    ends: dict[str, str]
+    higher: dict[str, str]
     strata: tuple[str, ...]
     shared: bool
     quantities: list[str]
@@ -72,7 +72,7 @@ def part_samples(
     groups: dict[bytes, tuple[BoolArray, list[Member]]] = {}
 
     def add(rows: BoolArray, name: str, quantity: str, statistic: Statistic, kind: Kind) -> None:
-        named = (*key, outcome, name, panel.ends[name], quantity)
+        named = (*key, outcome, name, panel.higher[name], quantity)
         groups.setdefault(rows.tobytes(), (rows, []))[1].append((named, statistic, kind))
 
     if "share" in panel.quantities:
@@ -81,7 +81,7 @@ def part_samples(
         if "auc" in panel.quantities:
             add(has[name], name, "auc", areas.of(name, has[name]), "auc")
         if "missing" in panel.quantities:
-            lacking = (*key, outcome, name, panel.ends[name], "missing")
+            lacking = (*key, outcome, name, panel.higher[name], "missing")
             samples.append(replace(everything, key=lacking, statistic=Mean(~known[name])))
         if "difference" in panel.quantities and panel.reference not in (None, name):
             both = has[name] & has[panel.reference]
@@ -107,7 +107,7 @@ class PreparedAreas:
         """Return the area of a signal on some rows."""
         at = (name, rows.tobytes())
         if at not in self._found:
-            sign = 1.0 if self._panel.ends[name] == "higher" else -1.0
+            sign = 1.0 if self._panel.higher[name] == "positive" else -1.0
             score, label = sign * numbers(self._part, name)[rows], self._label[rows]
             self._found[at] = (
                 AUC(score, label)

@@ -80,16 +80,25 @@ def per_input(
     return inputs.drop(f"distinct_{name}" for name in carried)
 
 
-def others_than(name: str, by: By) -> list[str]:
-    """Return the by-columns without one that the result has of its own, where a contrast is made.
+def others_than(function: str, log: Log, by: By, *own: str) -> list[str]:
+    """Return the by-columns without those that the result has of its own, which a contrast may name.
 
-    Examples
-    --------
-    >>> others_than("batch", ["task", "batch"]), others_than("batch", None)
-    (['task'], [])
+    Raises
+    ------
+    InputError
+        When one of them is a column of the log too: which one is meant cannot be told.
     """
     names = [] if by is None else [by] if isinstance(by, str) else list(by)
-    return [other for other in names if other != name]
+    for name in names:
+        if name in own and (name in log.runs.columns or name in log.inputs.columns):
+            raise InputError.argument(
+                function,
+                "by",
+                name,
+                "is a signal of the log, and the name of a column that the result has of its own",
+                "rename the signal",
+            )
+    return [name for name in names if name not in own]
 
 
 def estimate_each(
@@ -102,7 +111,7 @@ def estimate_each(
     column: tuple[str, pl.DataType],
     null: float | None = None,
 ) -> Result:
-    """Estimate several statistics of one population, one row each, named in a by-column of their own.
+    """Estimate several statistics of one population, each named in a by-column of their own, the last.
 
     Parameters
     ----------
@@ -119,7 +128,7 @@ def estimate_each(
     builders : mapping
         Value of the new column, and what makes the statistic.
     column : (str, polars.DataType)
-        Name and type of the new column, which comes first.
+        Name and type of the new column.
     null : float, optional
         The value that tests hold against.
 
@@ -134,8 +143,8 @@ def estimate_each(
     drawn = drawn_rows(log, design)
     for value, build in builders.items():
         samples += [
-            replace(sample, key=(value, *sample.key))
+            replace(sample, key=(*sample.key, value))
             for sample in samples_by(function, frame, names, design, build, drawn)
         ]
-    types = {name: dtype, **{other: frame.schema[other] for other in names}}
+    types = {**{other: frame.schema[other] for other in names}, name: dtype}
     return infer(function, samples, design, types, null)

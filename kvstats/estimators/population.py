@@ -27,8 +27,10 @@ __all__ = [
     "narrowed",
     "numbers",
     "numeric_columns",
+    "outcome_difference",
     "refuse_pooling",
     "runs_of",
+    "with_kept_fraction",
 ]
 
 By = str | Sequence[str] | None
@@ -114,6 +116,28 @@ def check_outcome(function: str, frame: pl.DataFrame, outcome: str) -> None:
             function, "outcome", outcome, "is not known", nearest_name(str(outcome), known)
         )
     require_values(function, frame, outcome)
+
+
+def outcome_difference(function: str, pairs: pl.DataFrame, outcome: str) -> pl.DataFrame:
+    """Return pairs whose ``difference`` is that of an outcome, or raise `InputError` where one is unknown."""
+    check_outcome(function, pairs, outcome)
+    if outcome == "score":
+        return pairs
+    require_values(function, pairs, "baseline_success")
+    difference = pl.col("success").cast(pl.Float64) - pl.col("baseline_success").cast(pl.Float64)
+    return pairs.with_columns(difference=difference)
+
+
+def with_kept_fraction(function: str, rows: pl.DataFrame, prefix: str = "") -> pl.DataFrame:
+    """Return runs with the fraction that they kept, as measured or from the counts.
+
+    The prefix is that of the columns, such as ``baseline_`` for what the twins of pairs kept.
+    """
+    column = f"{prefix}kept_fraction"
+    counted = pl.col(f"{prefix}n_kept") / pl.col("n_prompt")
+    rows = rows.with_columns(pl.coalesce(column, counted).alias(column))
+    require_values(function, rows, column)
+    return rows
 
 
 def numeric_columns(frame: pl.DataFrame) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Protocol
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
+from kvstats.estimators.per_input import others_than
 from kvstats.estimators.population import By, by_columns, drawn_rows, numbers
 from kvstats.estimators.registry import table_estimator
 from kvstats.inference.design import DEFAULT_DESIGN, Design
@@ -102,6 +103,7 @@ def task_separation(
     drop      0.0700  0.0657  0.0743  0.00214  58  90        90  ok
     """
     function = "task_separation"
+    by = others_than(function, log, by, "signal")
     inputs = named_inputs(function, log, signals, where, by)
     sets = {"below": list(below), "above": list(above), "leave_out": list(leave_out)}
     check_tasks(function, sets, inputs)
@@ -150,13 +152,14 @@ def task_order(
     Returns
     -------
     Result
-        By-columns and ``signal``. Null with status ``one class`` where a part has inputs of one task only,
-        ``no rows`` where no input is left; without interval where the order is perfect (``zero variance``).
+        By-columns and ``signal``. Null with status ``no rows`` where no input is left; without interval
+        where the order is perfect (``zero variance``) or a task has one cluster.
 
     Raises
     ------
     InputError
-        When a task is named in none or both of the sets, a name is not known, or a value is null.
+        When a task is named in none or both of the sets, a name is not known, a value is null, or a task has
+        no input where another of its cell has.
 
     References
     ----------
@@ -176,6 +179,7 @@ def task_order(
     drop       0.873  0.824  0.910  0.0213  72.4  90        90  ok
     """
     function = "task_order"
+    by = others_than(function, log, by, "signal")
     inputs = named_inputs(function, log, signals, where, by)
     order = list(tasks)
     check_tasks(function, {"tasks": order, "leave_out": list(leave_out)}, inputs)
@@ -184,6 +188,7 @@ def task_order(
     inputs = inputs.filter(pl.col("task").is_in(order))
 
     def build(part: pl.DataFrame, /, signal: str) -> tuple[Statistic, Kind]:
+        require_tasks(function, {"tasks": order}, part)
         place = part["task"].replace_strict(order, list(range(len(order))), return_dtype=pl.Int64)
         return OrderedConcordance(numbers(part, signal), place.to_numpy()), "auc"
 
@@ -194,19 +199,26 @@ def gap(
     part: pl.DataFrame, /, signal: str, sets: dict[str, list[str]], standardised: bool
 ) -> tuple[Statistic, Kind]:
     """Prepare the gap of one signal in one part, of which every named task must have an input."""
-    missing = sorted({*sets["below"], *sets["above"]} - set(part["task"].unique()))
-    if missing and part.height:
-        raise InputError.argument(
-            "task_separation",
-            "below" if missing[0] in sets["below"] else "above",
-            missing[0],
-            "has no input in a cell where other tasks have some",
-            "leave the task or the cell out, through `leave_out` or `where`",
-        )
+    require_tasks("task_separation", {name: sets[name] for name in ("below", "above")}, part)
     statistic = GroupGap(
         numbers(part, signal), part["task"].to_numpy(), sets["above"], standardised=standardised
     )
     return statistic, "mean"
+
+
+def require_tasks(function: str, sets: dict[str, list[str]], part: pl.DataFrame) -> None:
+    """Raise `InputError` where a part with inputs has none of a named task: it would tell of other tasks."""
+    found = set(part["task"].unique())
+    for argument, tasks in sets.items():
+        for task in tasks if found else ():
+            if task not in found:
+                raise InputError.argument(
+                    function,
+                    argument,
+                    task,
+                    "has no input in a cell where other tasks have some",
+                    "leave the task or the cell out, through `leave_out` or `where`",
+                )
 
 
 def named_inputs(function: str, log: Log, signals: Sequence[str], where: str | None, by: By) -> pl.DataFrame:
@@ -269,8 +281,6 @@ def by_signal(
 ) -> Result:
     """Estimate one statistic for each signal, on the same inputs."""
     names = by_columns(function, by, inputs)
-    if "signal" in names:
-        raise InputError.argument(function, "by", "signal", "is a column of the result", "rename it")
     samples: list[Sample] = []
     for signal in signals:
         found = samples_by(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Real
+
 import msgspec
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.estimators.population import By, estimate, numbers
+from kvstats.estimators.population import By, by_columns, estimate, numbers
 from kvstats.estimators.registry import estimator
 from kvstats.estimators.signal_pairs import check_signal
 from kvstats.inference.design import DEFAULT_DESIGN, Design
@@ -147,7 +150,8 @@ def crossing_budget(
     Raises
     ------
     InputError
-        When there is one budget only, a budget or signal is null, a run has no twin, or a name is not known.
+        When a cell has one budget only, a budget or signal is null, the level is not finite, a run has no
+        twin, or a name is not known.
 
     References
     ----------
@@ -168,12 +172,22 @@ def crossing_budget(
     0.55
     """
     function = "crossing_budget"
+    if isinstance(level, bool) or not isinstance(level, Real) or not math.isfinite(level):
+        raise InputError.argument(function, "level", level, "is not a finite number", "pass one such as 1.0")
     pairs = pairs_of(function, log, arm, baseline, where)
     check_signal(function, "signal", pairs, signal)
     for column in (signal, "budget"):
         require_values(function, pairs, column)
 
     def build(part: pl.DataFrame) -> tuple[Statistic, Kind]:
+        if part["budget"].n_unique() == 1:
+            raise InputError.argument(
+                function,
+                "where",
+                where,
+                f"leaves one budget, {part['budget'][0]:g}, of arm {arm!r} in a cell",
+                "take in the budgets between which the signal is to cross the level",
+            )
         return QuantileCrossing(numbers(part, signal), numbers(part, "budget"), level, p), "quantile"
 
     return estimate(function, log, pairs, by, design, build)
@@ -213,8 +227,9 @@ def time_ratio(
     -------
     Result
         Without unit; 1.1 means ten percent more. Rows of one batch carry the same two times, and those of one
-        input count once; runs without both times do not count, and ``n`` says how many measurements did. Null
-        with status ``no rows`` where there is none.
+        input count once (in each part, where `by` names what a batch holds several of, such as the budget);
+        runs without both times do not count, and ``n`` says how many measurements did. Null with status ``no
+        rows`` where there is none.
 
     Raises
     ------
@@ -249,7 +264,9 @@ def time_ratio(
         for name in (numerator, denominator)
     )
     columns = [f"seconds_{name}" for name in (numerator, denominator)]
-    measured = timed.drop_nulls(columns).unique([*INPUT_KEY, *columns], keep="first", maintain_order=True)
+    # Rows of one batch are one measurement, in each part that any of them is in.
+    once = list(dict.fromkeys([*INPUT_KEY, *by_columns(function, by, timed), *columns]))
+    measured = timed.drop_nulls(columns).unique(once, keep="first", maintain_order=True)
 
     def build(part: pl.DataFrame) -> tuple[Statistic, Kind]:
         top, bottom = (numbers(part, column) for column in columns)

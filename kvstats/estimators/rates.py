@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
-from kvstats.errors import InputError
-from kvstats.estimators.population import (
-    By,
-    by_columns,
-    check_outcome,
-    estimate,
-    mean_or_rate,
-    runs_of,
-)
+from kvstats.estimators.per_input import per_input
+from kvstats.estimators.population import By, check_outcome, estimate, mean_or_rate, runs_of
 from kvstats.estimators.registry import estimator
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result
 from kvstats.log.frames import Log
-from kvstats.log.records import INPUT_KEY
 from kvstats.selection import select
-from kvstats.tables import pairs_of, require_values
+from kvstats.tables import EVICTED, pairs_of, require_values
 
 __all__ = ["accuracy", "harm_rate", "induced_failure_rate", "recovery_rate"]
 
@@ -269,22 +261,6 @@ def recovery_rate(
     [(0.1, 20)]
     """
     function = "recovery_rate"
-    pairs = select(pairs_of(function, log, arm, baseline, where), "budget < 1 OR budget IS NULL", function)
-    unit = list(dict.fromkeys([*INPUT_KEY, *by_columns(function, by, pairs)]))
-    designed = [*design.cluster, *design.stratum, design.weight]
-    carried = [name for name in pairs.columns if name in designed and name not in unit]
-    inputs = pairs.group_by(unit, maintain_order=True).agg(
-        pl.col("help").any().alias("recovered"),
-        *(pl.col(name).first() for name in carried),
-        *(pl.col(name).n_unique().alias(f"distinct_{name}") for name in carried),
-    )
-    for name in carried:
-        if (inputs[f"distinct_{name}"] > 1).any():
-            raise InputError.argument(
-                function,
-                "design",
-                name,
-                "differs between runs of one input, and the rate is over inputs",
-                "name a column that has one value for each input",
-            )
+    pairs = select(pairs_of(function, log, arm, baseline, where), EVICTED, function)
+    inputs = per_input(function, pairs, by, design, {"recovered": pl.col("help").any()})
     return estimate(function, log, inputs, by, design, mean_or_rate("recovered"))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import polars as pl
 
+from kvstats.estimators.per_input import others_than
 from kvstats.estimators.population import By, by_columns, drawn_rows, mean_or_rate, numbers
 from kvstats.estimators.registry import table_estimator
 from kvstats.inference.design import DEFAULT_DESIGN, Design
@@ -93,7 +94,7 @@ def recovery_indicator(
     """
     function = "recovery_indicator"
     pairs = pairs_of(function, log, arm, baseline, where)
-    names = by_columns(function, by, pairs)
+    names = by_columns(function, others_than(function, log, by, "quantity"), pairs)
     whole = pl.col("budget").fill_null(0.0) >= 1
     pairs = pairs.with_columns(
         indicator=pl.col("help").cast(pl.Int64) - pl.col("harm").cast(pl.Int64),

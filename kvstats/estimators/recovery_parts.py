@@ -6,20 +6,20 @@ import polars as pl
 
 from kvstats.estimators.per_input import Builder, estimate_each, others_than, per_input
 from kvstats.estimators.population import By, mean_or_rate, numbers
-from kvstats.estimators.registry import estimator
+from kvstats.estimators.registry import table_estimator
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result
 from kvstats.log.frames import Log
 from kvstats.selection import select
 from kvstats.statistics.co_occurrence import Covariance, FrechetBound, ProductOfMeans
-from kvstats.tables import FULL, pairs_of, require_values
+from kvstats.tables import EVICTED, FULL, pairs_of, require_values
 
 __all__ = ["recovery_decomposition"]
 
 LEFT, SOLVED = "__headroom__", "__solved__"
 
 
-@estimator
+@table_estimator(quantity=pl.String())
 def recovery_decomposition(
     log: Log,
     *,
@@ -84,7 +84,7 @@ def recovery_decomposition(
     [('compressed_success', 0.5), ('covariance', -0.1), ..., ('headroom', 0.4), ('independent', 0.2), ...]
     """
     function = "recovery_decomposition"
-    pairs = select(pairs_of(function, log, arm, baseline, where), "budget < 1 OR budget IS NULL", function)
+    pairs = select(pairs_of(function, log, arm, baseline, where), EVICTED, function)
     for column in ("success", "baseline_success"):
         require_values(function, pairs, column)
     columns = {
@@ -92,7 +92,7 @@ def recovery_decomposition(
         SOLVED: pl.col("success").any(),
         "recovered": pl.col("success").any() & ~pl.col("baseline_success").first(),
     }
-    names = others_than("quantity", by)
+    names = others_than(function, log, by, "quantity")
     inputs = per_input(function, pairs, names, design, columns, also={"baseline_success": "baseline"})
 
     def of_both(make: type[ProductOfMeans] | type[Covariance]) -> Builder:

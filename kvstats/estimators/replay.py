@@ -118,7 +118,7 @@ def looseness(
     by : str or sequence of str, optional
         Columns to estimate within.
     design : Design
-        How to judge it; ``auto`` takes a linearised interval.
+        How to judge it; ``auto`` takes a linearised interval on the scale of the logarithm.
 
     Returns
     -------
@@ -129,8 +129,8 @@ def looseness(
     Raises
     ------
     InputError
-        When arms or nominal levels (`delta`) would be pooled, a radius or an error is null, or a name is not
-        known.
+        When arms, designs or nominal levels (`delta`) would be pooled, a radius or an error is null, or a
+        name is not known.
 
     References
     ----------
@@ -150,13 +150,13 @@ def looseness(
     """
     function = "looseness"
     cells = select(unique_replays(log, function), where, function)
-    for column in ("arm", "delta"):
+    for column in ("arm", "design", "delta"):
         refuse_pooling(function, cells, by, column)
     for column in ("radius", "true_error"):
         require_values(function, cells, column)
 
     def build(part: pl.DataFrame) -> tuple[Statistic, Kind]:
-        return Ratio(numbers(part, "radius"), numbers(part, "true_error")), "mean"
+        return Ratio(numbers(part, "radius"), numbers(part, "true_error")), "ratio"
 
     return estimate(function, log, cells, by, design, build, null=1.0)
 
@@ -181,7 +181,8 @@ def permutation_range(
     by : str or sequence of str, optional
         Columns to estimate within.
     design : Design
-        How to judge it; ``auto`` takes a Korn-Graubard interval for the shares, else a linearised one.
+        How to judge it; ``auto`` takes a Korn-Graubard interval for the shares, else a linearised one, for
+        ``relative_range`` on the scale of the logarithm.
 
     Returns
     -------
@@ -241,7 +242,7 @@ def permutation_range(
         )
 
     def relative(part: pl.DataFrame) -> tuple[Statistic, Kind]:
-        return Ratio(numbers(part, "error_range"), numbers(part, "true_order")), "mean"
+        return Ratio(numbers(part, "error_range"), numbers(part, "true_order")), "ratio"
 
     def mean(part: pl.DataFrame) -> tuple[Statistic, Kind]:
         return Mean(numbers(part, "error_range")), "mean"

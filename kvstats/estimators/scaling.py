@@ -27,7 +27,7 @@ from kvstats.selection import select
 from kvstats.statistics.co_occurrence import OriginSlope
 from kvstats.statistics.ratios import Ratio
 from kvstats.statistics.statistic import Statistic
-from kvstats.tables import FULL, pairs_of
+from kvstats.tables import EVICTED, FULL, pairs_of
 
 __all__ = [
     "headroom",
@@ -151,7 +151,7 @@ def recovery_headroom_ratio(
         Columns to estimate within; an input counts in each part that it has runs in.
     design : Design
         How to judge it; ``auto`` takes a Korn-Graubard interval where the baseline's scores are all 0 or 1,
-        and else a linearised one (delta method).
+        and else a linearised one on the log scale.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def recovery_headroom_ratio(
 
     def build(part: pl.DataFrame) -> tuple[Statistic, Kind]:
         left = numbers(part, "headroom")
-        return Ratio(numbers(part, "recovered"), left), "rate" if bool((left == 1).all()) else "mean"
+        return Ratio(numbers(part, "recovered"), left), "rate" if bool((left == 1).all()) else "ratio"
 
     return estimate(function, log, inputs.filter(pl.col("headroom") > 0), by, design, build)
 
@@ -272,7 +272,7 @@ def recovery_inputs(
     function: str, log: Log, arm: str, baseline: str, where: str | None, by: By, design: Design
 ) -> pl.DataFrame:
     """Return one row an input: its ``headroom``, and whether it was ``recovered`` at a budget below 1."""
-    pairs = select(pairs_of(function, log, arm, baseline, where), "budget < 1 OR budget IS NULL", function)
+    pairs = select(pairs_of(function, log, arm, baseline, where), EVICTED, function)
     outside = pairs.filter(~pl.col("baseline_score").is_between(0, 1))
     if outside.height:
         raise InputError.argument(

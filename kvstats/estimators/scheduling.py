@@ -11,13 +11,14 @@ from kvstats.estimators.attribution import THRESHOLDS, refitted
 from kvstats.estimators.joint_table import chosen_quantities, estimate_table
 from kvstats.estimators.population import By, check_outcome, numbers
 from kvstats.estimators.registry import table_estimator
-from kvstats.estimators.signal_pairs import check_signal, oriented, strata_of, within_columns
+from kvstats.estimators.signal_pairs import check_signal, oriented, strata_of
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.joint import Member, joint_samples
 from kvstats.inference.result import Result
 from kvstats.inference.sample import Kind, Sample
 from kvstats.log.frames import Log
 from kvstats.policies.top_share import DEPLOYMENT, check_share
+from kvstats.selection import within_columns
 from kvstats.statistics.ratios import Mean
 from kvstats.statistics.same_rows import Combination, Quotient
 from kvstats.statistics.statistic import FloatArray, IntArray, Statistic

@@ -15,7 +15,7 @@ from kvstats.policies.gate import refuse_other_scales
 from kvstats.policies.input_signal import SIGNAL, check_input_signal, with_signal
 from kvstats.policies.threshold import DROP, Threshold, as_threshold
 from kvstats.selection import select
-from kvstats.tables import FULL, examples, pairs_of, require_values
+from kvstats.tables import EVICTED, FULL, examples, pairs_of, require_values
 
 __all__ = ["at_smallest_budget", "prevalence", "sensitivity"]
 
@@ -169,7 +169,7 @@ def at_smallest_budget(
     InputError
         When budgets are partly in tokens, or an input has no run at the smallest budget of its part.
     """
-    pairs = select(pairs_of(function, log, arm, baseline, where), "budget < 1 OR budget IS NULL", function)
+    pairs = select(pairs_of(function, log, arm, baseline, where), EVICTED, function)
     for column in ("success", "baseline_success"):
         require_values(function, pairs, column)
     names = by_columns(function, by, pairs)

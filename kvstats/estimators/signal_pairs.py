@@ -20,7 +20,6 @@ __all__ = [
     "outcome_pairs",
     "strata_of",
     "with_outcome",
-    "within_columns",
 ]
 
 ATTRIBUTION = "attribution"
@@ -92,25 +91,6 @@ def oriented(function: str, argument: str, higher: str) -> float:
             function, argument, higher, "is not known", nearest_name(str(higher), DIRECTIONS)
         )
     return 1.0 if higher == "positive" else -1.0
-
-
-def within_columns(function: str, within: str | Sequence[str] | None, pairs: pl.DataFrame) -> tuple[str, ...]:
-    """Return the columns of the strata as a tuple, or raise `InputError` where one cannot be used."""
-    names = () if within is None else (within,) if isinstance(within, str) else tuple(within)
-    for name in names:
-        if name not in pairs.columns:
-            raise InputError.argument(
-                function, "within", name, "is not a column", nearest_name(str(name), pairs.columns)
-            )
-        if pairs.schema[name].is_nested():
-            raise InputError.argument(
-                function, "within", name, "is a column of lists", "name a column of plain values"
-            )
-    if within is not None and (not names or len(set(names)) < len(names)):
-        raise InputError.argument(
-            function, "within", within, "is not a list of different columns", "name each once, or pass None"
-        )
-    return names
 
 
 def strata_of(part: pl.DataFrame, names: Sequence[str]) -> IntArray:

@@ -11,33 +11,34 @@ from kvstats.estimators.joint_table import chosen_quantities, refuse_own_columns
 from kvstats.estimators.panel_samples import Panel, panel_samples
 from kvstats.estimators.population import By, by_columns
 from kvstats.estimators.registry import table_estimator
-from kvstats.estimators.signal_pairs import check_signal, with_outcome, within_columns
+from kvstats.estimators.signal_pairs import check_signal, oriented, with_outcome
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result, infer
 from kvstats.inference.sample import Sample
 from kvstats.log.frames import Log
+from kvstats.selection import within_columns
 from kvstats.tables import pairs_of
 
-__all__ = ["WORSE", "signal_panel"]
+__all__ = ["HIGHER", "known_directions", "signal_panel"]
 
-WORSE: Mapping[str, str] = {
-    "certificate": "higher",
-    "evicted_mass": "higher",
-    "retained_entropy": "higher",
-    "draw_disagreement": "higher",
-    "draw_f1_gap": "higher",
-    "draw_score_gap": "higher",
-    "margin": "lower",
-    "logprob": "lower",
-    "partner_success": "lower",
+HIGHER: Mapping[str, str] = {
+    "certificate": "positive",
+    "evicted_mass": "positive",
+    "retained_entropy": "positive",
+    "draw_disagreement": "positive",
+    "draw_f1_gap": "positive",
+    "draw_score_gap": "positive",
+    "margin": "negative",
+    "logprob": "negative",
+    "partner_success": "negative",
 }
-"""Which end of a signal is suspicious, by its name."""
+"""Which class is expected to have the higher signal, by its name: the failures, or the others."""
 
 
 COLUMNS: dict[str, pl.DataType] = {
     "outcome": pl.String(),
     "signal": pl.String(),
-    "worse": pl.String(),
+    "higher": pl.String(),
     "quantity": pl.String(),
 }
 
@@ -54,7 +55,7 @@ def signal_panel(
     signals: Sequence[str] | None = None,
     outcomes: Sequence[str] = ("failure", "induced_failure"),
     reference: str | None = "certificate",
-    worse: Mapping[str, str] | None = None,
+    higher: Mapping[str, str] | None = None,
     within: str | Sequence[str] | None = None,
     rows: str = "own",
     quantities: Sequence[str] | None = None,
@@ -67,8 +68,8 @@ def signal_panel(
 
     Formula: one row for each outcome, signal and ``quantity``, with the areas of `kvstats.auc`:
 
-    - ``auc``: the area of `kvstats.auc`, in [0, 1], above 0.5 where the suspicious end of the signal is that
-      of the runs with the outcome;
+    - ``auc``: the area of `kvstats.auc`, in [0, 1], above 0.5 where the class that `higher` names has the
+      higher signal;
     - ``difference``: this area minus that of the reference, on the runs that have both, in [-1, 1];
     - ``missing``: share of the outcome's runs in which the signal is null;
     - ``share`` (signal null): share of the runs that have the outcome; with ``n`` it tells how many do.
@@ -87,10 +88,11 @@ def signal_panel(
     reference : str or None, default "certificate"
         The signal that the others are compared with, which may itself be left out of `signals`; None for no
         differences.
-    worse : mapping of str to {"higher", "lower"}, optional
-        Which end of a signal is suspicious. Known are ``higher`` for certificate, evicted_mass,
-        retained_entropy, draw_disagreement, draw_f1_gap and draw_score_gap, and ``lower`` for margin, logprob
-        and partner_success; any other signal must be named here. The column ``worse`` states it.
+    higher : mapping of str to {"positive", "negative"}, optional
+        Which class is expected to have the higher signal; see `kvstats.auc`. Known are ``positive`` (the runs
+        with the outcome) for certificate, evicted_mass, retained_entropy, draw_disagreement, draw_f1_gap and
+        draw_score_gap, and ``negative`` for margin, logprob and partner_success; any other signal must be
+        named here. The column ``higher`` states it.
     within : str or sequence of str, optional
         Columns that runs must agree in to be compared, such as ``["model", "task", "budget"]``. Default: all
         runs are compared.
@@ -115,15 +117,15 @@ def signal_panel(
     Returns
     -------
     Result
-        By-columns, ``outcome``, ``signal``, ``worse`` and ``quantity``. Null with status ``one class`` where
+        By-columns, ``outcome``, ``signal``, ``higher`` and ``quantity``. Null with status ``one class`` where
         all or none of the runs have the outcome, ``no rows`` where none is left or has the signal. Tests of
         the whole table need ``null``, or `quantities`.
 
     Raises
     ------
     InputError
-        When a run has no twin, an outcome is null, a name is not known, or the suspicious end of a signal is
-        not.
+        When a run has no twin, an outcome is null, a name is not known, or the class that has the higher
+        signal is not.
 
     References
     ----------
@@ -141,13 +143,13 @@ def signal_panel(
     ... ])
     >>> signal_panel(log, arm="poisson", outcomes=["failure"])
     signal_panel, 95% interval
-    outcome  signal       worse   quantity    estimate    low   high     se    df   n  clusters  status
-    failure  –            –       share           0.75   0.59   0.87  0.069    39  40        40  ok
-    failure  certificate  higher  auc             0.87   0.71   0.95  0.056  31.0  40        40  ok
-    failure  certificate  higher  missing        0.000  0.000  0.088      –    39  40        40  ok
-    failure  margin       lower   auc             0.45   0.25   0.66  0.104  14.5  40        40  ok
-    failure  margin       lower   difference     -0.42  -0.69  -0.15  0.126  15.0  40        40  ok
-    failure  margin       lower   missing        0.000  0.000  0.088      –    39  40        40  ok
+    outcome  signal       higher    quantity    estimate    low   high     se    df   n  clusters  status
+    failure  –            –         share           0.75   0.59   0.87  0.069    39  40        40  ok
+    failure  certificate  positive  auc             0.87   0.71   0.95  0.056  31.0  40        40  ok
+    failure  certificate  positive  missing        0.000  0.000  0.088      –    39  40        40  ok
+    failure  margin       negative  auc             0.45   0.25   0.66  0.104  14.5  40        40  ok
+    failure  margin       negative  difference     -0.42  -0.69  -0.15  0.126  15.0  40        40  ok
+    failure  margin       negative  missing        0.000  0.000  0.088      –    39  40        40  ok
     """
     function = "signal_panel"
     if rows not in ("own", "shared"):
@@ -172,9 +174,9 @@ def signal_panel(
         raise InputError.argument(
             function, "quantities", kinds, "leaves no row without another signal to compare", "add signals"
         )
-    ends = suspicious_ends(function, used, worse)
+    directions = known_directions(function, used, higher)
     panel = Panel(
-        shown, used, reference, ends, within_columns(function, within, pairs), rows == "shared", kinds
+        shown, used, reference, directions, within_columns(function, within, pairs), rows == "shared", kinds
     )
     names = by_columns(function, by, pairs)
     refuse_own_columns(function, names, COLUMNS)
@@ -186,25 +188,24 @@ def signal_panel(
     return infer(function, samples, design, columns | COLUMNS, null)
 
 
-def suspicious_ends(function: str, signals: Sequence[str], worse: Mapping[str, str] | None) -> dict[str, str]:
-    """Return which end of each signal is suspicious, or raise `InputError` where it is not known."""
-    ends = {**WORSE, **(worse or {})}
-    for name in worse or {}:
+def known_directions(
+    function: str, signals: Sequence[str], higher: Mapping[str, str] | None
+) -> dict[str, str]:
+    """Return which class has the higher signal, for each, or raise `InputError` where it is not known."""
+    known = {**HIGHER, **(higher or {})}
+    for name in higher or {}:
         if name not in signals:
             raise InputError.argument(
-                function, "worse", name, "is not a signal of the panel", nearest_name(str(name), signals)
+                function, "higher", name, "is not among the signals", nearest_name(str(name), signals)
             )
-        if ends[name] not in ("higher", "lower"):
-            raise InputError.argument(
-                function, "worse", ends[name], f"is no end of {name!r}", "pass 'higher' or 'lower'"
-            )
+        oriented(function, "higher", known[name])
     for name in signals:
-        if name not in ends:
+        if name not in known:
             raise InputError.argument(
                 function,
                 "signals",
                 name,
-                "is not known to be worse when high or when low",
-                f"state it with worse={{{name!r}: 'higher'}} or 'lower'",
+                "is not known to be higher in one class or the other",
+                f"state it with higher={{{name!r}: 'positive'}} or 'negative'",
             )
-    return {name: ends[name] for name in signals}
+    return {name: known[name] for name in signals}

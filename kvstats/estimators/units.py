@@ -8,12 +8,13 @@ import numpy as np
 import polars as pl
 
 from kvstats.errors import InputError
-from kvstats.estimators.population import By, by_columns, drawn_rows, numbers
+from kvstats.estimators.joint_table import estimate_table
+from kvstats.estimators.population import By, numbers
 from kvstats.estimators.registry import table_estimator
 from kvstats.estimators.signal_pairs import outcome_pairs
 from kvstats.inference.design import DEFAULT_DESIGN, Design
-from kvstats.inference.result import Result, infer
-from kvstats.inference.sample import Kind, Sample, samples_by
+from kvstats.inference.result import Result
+from kvstats.inference.sample import Sample
 from kvstats.log.frames import Log
 from kvstats.statistics.auc import AUC
 from kvstats.statistics.statistic import FloatArray, IntArray, Statistic
@@ -27,7 +28,12 @@ CHOSEN_HERE = "chosen on the same rows"
 """Status of an area whose unit was chosen by it: it has no honest interval."""
 
 
-@table_estimator(layer=pl.Int64(), head=pl.Int64())
+UNIT: dict[str, pl.DataType] = {"layer": pl.Int64(), "head": pl.Int64()}
+
+QUANTITY: dict[str, pl.DataType] = {"quantity": pl.String()}
+
+
+@table_estimator(**UNIT)
 def unit_auc(
     log: Log,
     *,
@@ -71,8 +77,8 @@ def unit_auc(
     Raises
     ------
     InputError
-        When a matrix is null or of another shape than others of its cell, a run has no twin, an outcome is
-        null, or a name is not known.
+        When a matrix is null, has null inside or another shape than others of its cell, a run has no twin, an
+        outcome is null, or a name is not known.
 
     References
     ----------
@@ -98,24 +104,23 @@ def unit_auc(
     """
     function = "unit_auc"
     pairs = matrix_pairs(function, log, arm, baseline, outcome, where)
-    names = by_columns(function, by, pairs)
-    matrices: list[tuple[FloatArray, FloatArray]] = []
 
-    def build(part: pl.DataFrame) -> tuple[Statistic, Kind]:
-        matrices.append((matrix_of(function, part), numbers(part, outcome)))
-        return AUC(np.zeros(part.height), matrices[-1][1]), "auc"
+    def build(everything: Sample, part: pl.DataFrame) -> list[Sample]:
+        values, label = matrix_of(function, part), numbers(part, outcome)
+        return [
+            replace(
+                everything,
+                key=(*everything.key, layer, head),
+                statistic=AUC(values[:, layer, head], label),
+                kind="auc",
+            )
+            for layer, head in np.ndindex(values.shape[1:])
+        ]
 
-    whole = samples_by(function, pairs, names, design, build, drawn_rows(log, design))
-    samples = [
-        replace(everything, key=(*everything.key, layer, head), statistic=AUC(values[:, layer, head], label))
-        for everything, (values, label) in zip(whole, matrices, strict=True)
-        for layer, head in np.ndindex(values.shape[1:])
-    ]
-    columns = {name: pairs.schema[name] for name in names} | {"layer": pl.Int64(), "head": pl.Int64()}
-    return infer(function, samples, design, columns, null=0.5)
+    return estimate_table(function, function, log, pairs, by, design, build, UNIT, 0.5)
 
 
-@table_estimator(quantity=pl.String())
+@table_estimator(**QUANTITY)
 def best_unit_auc(
     log: Log,
     *,
@@ -190,16 +195,9 @@ def best_unit_auc(
     if isinstance(folds, bool) or not isinstance(folds, int) or folds < 2:
         raise InputError.argument(function, "folds", folds, "is no number of folds", "pass 2 or more")
     pairs = matrix_pairs(function, log, arm, baseline, outcome, where)
-    names = by_columns(function, by, pairs)
-    matrices: list[tuple[FloatArray, FloatArray]] = []
 
-    def build(part: pl.DataFrame) -> tuple[Statistic, Kind]:
-        matrices.append((matrix_of(function, part), numbers(part, outcome)))
-        return AUC(np.zeros(part.height), matrices[-1][1]), "auc"
-
-    whole = samples_by(function, pairs, names, design, build, drawn_rows(log, design))
-    samples: list[Sample] = []
-    for everything, (values, label) in zip(whole, matrices, strict=True):
+    def build(everything: Sample, part: pl.DataFrame) -> list[Sample]:
+        values, label = matrix_of(function, part), numbers(part, outcome)
         units = values.reshape(label.size, int(np.prod(values.shape[1:])))
         if not label.size:
             score, fold = np.empty(0), np.empty(0, dtype=np.int64)
@@ -210,12 +208,13 @@ def best_unit_auc(
             best = best_unit(units, label, everything.weights)
             apparent = AUC(units[:, best], label)
         cross_fitted = StratifiedAUC(score, label, fold)
-        samples += [
-            replace(everything, key=(*everything.key, "apparent"), statistic=apparent),
-            replace(everything, key=(*everything.key, "cross_fitted"), statistic=cross_fitted),
+        areas = {"apparent": apparent, "cross_fitted": cross_fitted}
+        return [
+            replace(everything, key=(*everything.key, quantity), statistic=area, kind="auc")
+            for quantity, area in areas.items()
         ]
-    columns = {name: pairs.schema[name] for name in names} | {"quantity": pl.String()}
-    return without_interval(infer(function, samples, design, columns, null=0.5))
+
+    return without_interval(estimate_table(function, function, log, pairs, by, design, build, QUANTITY, 0.5))
 
 
 def matrix_pairs(
@@ -238,6 +237,14 @@ def matrix_of(function: str, part: pl.DataFrame) -> FloatArray:
             MATRIX,
             f"has matrices of {len(shapes)} shapes in one cell, the smallest of {len(shapes[0])} layers",
             "split by the model",
+        )
+    if any(value is None for matrix in rows for layer in matrix for value in layer):
+        raise InputError.argument(
+            function,
+            "arm",
+            MATRIX,
+            "has matrices with null inside",
+            "record every unit of every run, or leave these runs out through `where`",
         )
     shape = (len(rows), len(shapes[0]), shapes[0][0] if shapes[0] else 0) if rows else (0, 0, 0)
     return np.array(rows, dtype=np.float64).reshape(shape)

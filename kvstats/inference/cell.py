@@ -22,6 +22,7 @@ from kvstats.inference.linear import linear_error, row_groups
 from kvstats.inference.rate_size import rate_size
 from kvstats.inference.sample import Kind, Sample
 from kvstats.statistics.difference import parts
+from kvstats.statistics.quantile import Quantile, QuantileCrossing, QuantileRatio
 from kvstats.statistics.same_rows import atoms
 
 __all__ = ["ROUNDING", "Cell", "infer_cell", "method_of"]
@@ -123,6 +124,8 @@ def infer_cell(label: str, sample: Sample, design: Design) -> Cell:
         se, df = jackknife_error(sample)
         if np.isnan(se):
             return cell("undefined without a cluster", estimate)
+        if se <= rounding:
+            return cell("zero variance", estimate)
     if on_logit_scale(sample, method) and 0 < estimate < 1:
         lower, upper = logit_interval(estimate, se, df, design.level)
         return cell("ok", estimate, low=lower, high=upper, se=se, df=df)
@@ -164,15 +167,28 @@ def on_log_scale(sample: Sample, method: str) -> bool:
     return sample.kind == "ratio" and method == "linear"
 
 
+def of_quantiles(sample: Sample) -> bool:
+    """Say whether quantiles are estimated, or a contrast of them."""
+    return any(
+        isinstance(part, Quantile | QuantileRatio | QuantileCrossing) for part in parts(sample.statistic)
+    )
+
+
 def method_of(label: str, sample: Sample, design: Design) -> str:
-    """Return the kind of interval for a sample: those for rates give way in contrasts and for quantiles."""
-    rate = sample.kind in RATES
+    """Return the kind of interval for a sample.
+
+    Those for rates give way in contrasts and for quantiles, and the jackknife for quantiles.
+    """
+    rate, rough = sample.kind in RATES, sample.kind == "quantile" or of_quantiles(sample)
     if design.interval == "auto":
         # The slope of a distribution at its quantile is poorly known; the percentile bootstrap needs none.
-        return "korn_graubard" if rate else "percentile" if sample.kind == "quantile" else "linear"
+        return "korn_graubard" if rate else "percentile" if rough else "linear"
+    if design.interval == "jackknife" and of_quantiles(sample):
+        # Leaving out one cluster moves a quantile by one place or not at all, whatever its variance is.
+        return "percentile"
     if design.interval in RATE_INTERVALS and not rate:
-        if sample.kind in ("difference", "quantile"):
-            return "linear" if sample.kind == "difference" else "percentile"
+        if rough or sample.kind == "difference":
+            return "percentile" if rough else "linear"
         raise InputError.argument(
             label,
             "design.interval",

@@ -38,7 +38,8 @@ class Design:
     interval : str, default "auto"
         - ``linear``: estimate plus and minus a t quantile times the cluster-robust linearised standard
           error; on the scale of the log odds for an area, and of the logarithm for a ratio.
-        - ``jackknife``: the same with the standard error of the delete-one-cluster jackknife.
+        - ``jackknife``: the same with the standard error of the delete-one-cluster jackknife; for quantiles,
+          which it does not fit, ``percentile``.
         - ``korn_graubard``: Clopper-Pearson interval on the effective sample size; rates only.
         - ``wilson``: Wilson interval on the effective sample size; rates only.
         - ``clopper_pearson``: exact binomial interval; only for rates of rows that are each a cluster, of

@@ -30,6 +30,10 @@ __all__ = [
 ]
 
 
+LARGEST_EXPONENT = 700.0
+"""The exponential of more is no float."""
+
+
 def logit_interval(area: float, se: float, df: float, level: float = 0.95) -> tuple[float, float]:
     r"""Return the t interval of an area in (0, 1) on the scale of its log odds.
 
@@ -81,7 +85,8 @@ def log_interval(ratio: float, se: float, df: float, level: float = 0.95) -> tup
     Returns
     -------
     low, high : float
-        Above 0; their product is the square of the ratio.
+        At least 0; their product is the square of the ratio, unless the upper one is beyond all floats, and
+        infinite.
 
     References
     ----------
@@ -94,7 +99,9 @@ def log_interval(ratio: float, se: float, df: float, level: float = 0.95) -> tup
     (0.3323, 0.7522)
     """
     half = float(student_quantile((1 - level) / 2, df)) * se / ratio
-    return ratio * math.exp(-half), ratio * math.exp(half)
+    # With two clusters and a high level the upper bound is beyond what a float holds.
+    high = ratio * math.exp(half) if half < LARGEST_EXPONENT else math.inf
+    return ratio * math.exp(-half), high
 
 
 def wilson_interval(p: npt.ArrayLike, n: npt.ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kvstats.inference.sample import Sample
-from kvstats.statistics.statistic import FloatArray, group_sums
+from kvstats.statistics.statistic import FloatArray, group_sums, weighted_sum
 
 __all__ = ["RateSize", "component_variance", "kish_size", "rate_size"]
 
@@ -38,7 +38,7 @@ def kish_size(weights: FloatArray) -> float:
     (3.0, 1.6)
     """
     shares = weights[weights > 0] / weights.max()
-    return float(shares.sum() ** 2 / (shares @ shares))
+    return float(shares.sum() ** 2 / weighted_sum(shares, shares))
 
 
 def component_variance(sample: Sample) -> float:

@@ -168,7 +168,7 @@ class Result:
 
         The two sides are compared on their joint clusters: clusters that both have get the same
         resampling count, and influences subtract within clusters. Intervals for rates give way to
-        ``linear`` ones, since a difference is no rate.
+        ``linear`` ones, since a difference is no rate, and for quantiles to ``percentile``.
 
         Parameters
         ----------

@@ -199,7 +199,10 @@ class Log:
 
     def _repr_html_(self) -> str:
         counts = self.runs.group_by("model", "task", "condition", "arm").agg(
-            pl.len().alias("runs"), pl.col("input_id").n_unique().alias("inputs"), pl.col("score").mean()
+            pl.len().alias("runs"),
+            pl.col("input_id").n_unique().alias("inputs"),
+            pl.col("budget").n_unique().alias("budgets"),
+            pl.col("score").null_count().alias("without_score"),
         )
         table = counts.sort("model", "task", "condition", "arm")._repr_html_()
         return f"<p>{escape(repr(self))}</p>{table}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 import polars as pl
@@ -161,9 +161,10 @@ def midpoint_threshold(
     Threshold(0.103 of 'drop', midpoint, 60 pilot inputs, se 0.00011)
     """
     function = "midpoint_threshold"
-    if pilot_size is not None and (isinstance(pilot_size, bool) or pilot_size % 2):
+    whole = isinstance(pilot_size, Integral) and not isinstance(pilot_size, bool)
+    if pilot_size is not None and (not whole or pilot_size % 2):
         raise InputError.argument(
-            function, "pilot_size", pilot_size, "is not even", "half of the pilot is of each task"
+            function, "pilot_size", pilot_size, "is no even number", "half of the pilot is of each task"
         )
     if capacity_task == dilution_task:
         raise InputError.argument(

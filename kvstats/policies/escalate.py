@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from numbers import Real
 
 import polars as pl
 
 from kvstats.errors import InputError
 from kvstats.log.frames import Log
-from kvstats.log.records import INPUT_KEY
+from kvstats.log.records import INPUT_KEY, RUN_KEY
 from kvstats.policies.registry import policy
 from kvstats.policies.switch import add_arm, check_new_arm
 from kvstats.policies.top_share import (
     DEPLOYMENT,
-    RERUN,
-    check_choice,
     check_share,
     mixed,
+    over_threshold,
     signal_rows,
     top_share,
 )
+from kvstats.tables import examples
 
 __all__ = ["escalate", "larger_budget"]
 
@@ -60,8 +60,8 @@ def escalate(
     share : float, optional
         Share of the runs that are run again, in [0, 1]: those of the highest signal.
     tau : float, optional
-        Threshold of the signal, in place of a share: runs at or above it (below, with ``negative``) are run
-        again.
+        Threshold of the signal, in place of a share: runs at or above it (with ``negative``, at or below it)
+        are run again.
     within, higher, margin
         How the share is taken; see `kvstats.policies.recompute`.
     name : str, default "escalate"
@@ -78,8 +78,8 @@ def escalate(
     ------
     InputError
         When not one of share and tau is given, an arm, budget, signal or column is not known, a signal is
-        null, the name is taken, rows are duplicated, or a run to be run again has no run at the larger
-        budget.
+        null, a budget of `base` is null, the name is taken, rows are duplicated, or a run to be run again has
+        no run at the larger budget.
 
     References
     ----------
@@ -109,13 +109,7 @@ def escalate(
         part = check_share(function, share)
         marked = top_share(function, rows, signal, part, within=within, higher=higher, margin=margin)
     else:
-        if isinstance(tau, bool) or not isinstance(tau, int | float) or math.isnan(tau):
-            raise InputError.argument(
-                function, "tau", tau, "is not a number", "pass the threshold of the signal"
-            )
-        check_choice(function, "higher", higher, ("positive", "negative"))
-        flagged = pl.col(signal) >= tau if higher == "positive" else pl.col(signal) <= tau
-        marked = rows.with_columns(flagged.cast(pl.Float64).alias(RERUN))
+        marked = over_threshold(function, rows, signal, tau, higher=higher)
     chosen = mixed(function, marked, others, argument="to_budget", other_name=base, on=on)
     return add_arm(log, chosen, name)
 
@@ -124,7 +118,21 @@ def larger_budget(
     function: str, rows: pl.DataFrame, base: str, to_budget: float
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
     """Return the rows below a budget, those at it, and the columns in which both agree."""
-    known = sorted(budget for budget in rows["budget"].unique().to_list() if budget is not None)
+    unknown = rows["budget"].null_count()
+    if unknown:
+        raise InputError.argument(
+            function,
+            "base",
+            base,
+            f"has no budget in {unknown} of {rows.height} rows, such as "
+            f"{examples(rows.filter(pl.col('budget').is_null()), RUN_KEY)}, so that none is larger",
+            "use a log whose budgets are fractions of the cache",
+        )
+    known = rows["budget"].unique().sort().to_list()
+    if isinstance(to_budget, bool) or not isinstance(to_budget, Real):
+        raise InputError.argument(
+            function, "to_budget", to_budget, "is not a number", f"it has {', '.join(map(str, known))}"
+        )
     at = (pl.col("budget") - to_budget).abs() <= SAME
     others = rows.filter(at)
     lower = rows.filter((pl.col("budget") < to_budget) & ~at)

@@ -63,7 +63,8 @@ def gate(
     Log
         The log with one row more for each row of `base`: budget, token budget and seed are those of the
         base row, everything else is that of the chosen row. The Boolean column ``gate_open`` of `runs`
-        is null for other arms. Where the threshold was calibrated on a pilot, ``in_pilot`` says which rows
+        is null for other arms, and for base rows that ended in an error before there was a signal: those
+        stay without a score. Where the threshold was calibrated on a pilot, ``in_pilot`` says which rows
         are of its inputs: ``where="NOT in_pilot"`` leaves them out.
 
     Raises
@@ -111,13 +112,15 @@ def gated_by(
     marked = pl.concat([opened(function, log, rows, threshold) for rows, threshold in parts])
     if not any(threshold.pilot for _, threshold in parts):
         marked = marked.drop(PILOT)
-    chosen = switched(function, marked, full_rows, taken=~pl.col(GATE), other_name=full)
+    # Where a run that ended in an error has no signal, no decision is due: it stays what it is.
+    closed = ~pl.col(GATE).fill_null(value=True)
+    chosen = switched(function, marked, full_rows, taken=closed, other_name=full)
     return add_arm(log, chosen, name)
 
 
 def opened(function: str, log: Log, rows: pl.DataFrame, threshold: Threshold) -> pl.DataFrame:
     """Return base rows with what the gate decides, and whether their input was in the pilot."""
-    marked = with_signal(function, log, rows.drop(GATE, PILOT, strict=False), threshold.signal)
+    marked = with_signal(function, log, rows.drop(GATE, PILOT, strict=False), threshold.signal, failed=True)
     pilot = pilot_frame(threshold).with_columns(pl.lit(True).alias(PILOT))
     return (
         marked.join(pilot, on=list(INPUT_KEY), how="left", nulls_equal=True, maintain_order="left")

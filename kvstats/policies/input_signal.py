@@ -24,8 +24,12 @@ def check_input_signal(function: str, log: Log, signal: str) -> None:
         )
 
 
-def with_signal(function: str, log: Log, rows: pl.DataFrame, signal: str) -> pl.DataFrame:
+def with_signal(
+    function: str, log: Log, rows: pl.DataFrame, signal: str, *, failed: bool = False
+) -> pl.DataFrame:
     """Return runs with the signal of their input in the column `SIGNAL`, null in none.
+
+    With `failed` it may be null in runs that ended in an error.
 
     Raises
     ------
@@ -35,7 +39,8 @@ def with_signal(function: str, log: Log, rows: pl.DataFrame, signal: str) -> pl.
     check_input_signal(function, log, signal)
     inputs = unique_inputs(log, function).select(*INPUT_KEY, pl.col(signal).cast(pl.Float64).alias(SIGNAL))
     marked = rows.join(inputs, on=list(INPUT_KEY), how="left", nulls_equal=True, maintain_order="left")
-    refuse_missing(function, marked, signal, SIGNAL)
+    asked = marked.filter(pl.col("error").is_null()) if failed else marked
+    refuse_missing(function, asked, signal, SIGNAL, "or leave these out")
     return marked
 
 
@@ -49,13 +54,13 @@ def signal_inputs(function: str, log: Log, signal: str, where: str | None = None
     """
     check_input_signal(function, log, signal)
     rows = select(unique_inputs(log, function), where, function)
-    refuse_missing(function, rows, signal, signal)
+    refuse_missing(function, rows, signal, signal, f'or leave these out with where="{signal} IS NOT NULL"')
     if not rows.height:
         raise InputError.argument(function, "where", where, "leaves no input", "select some")
     return rows
 
 
-def refuse_missing(function: str, rows: pl.DataFrame, signal: str, column: str) -> None:
+def refuse_missing(function: str, rows: pl.DataFrame, signal: str, column: str, otherwise: str) -> None:
     """Raise `InputError` where a signal is null."""
     missing = rows.filter(pl.col(column).is_null())
     if missing.height:
@@ -65,5 +70,5 @@ def refuse_missing(function: str, rows: pl.DataFrame, signal: str, column: str) 
             signal,
             f"is null for {missing.select(INPUT_KEY).n_unique()} inputs, such as "
             f"{examples(missing, INPUT_KEY)}",
-            "record it for every input, or leave these out",
+            f"record it for every input, {otherwise}",
         )

@@ -155,18 +155,19 @@ def input_oracle(
     rows = arm_rows(log.runs, base, function, "base")
     full_rows = arm_rows(log.runs, full, function, "full")
     for frame in (rows, full_rows):
-        require_values(function, frame, outcome)
+        require_values(function, frame.filter(pl.col("error").is_null()), outcome)
     refuse_duplicates(function, full_rows, INPUT_KEY, f"rows of arm {full!r}")
     whole = full_rows.select(*INPUT_KEY, pl.col(outcome).cast(pl.Float64).alias("__full__"))
+    # Without a full-cache run there is nothing to compare with: closed, so that switching says which.
+    is_open = (pl.col("__full__") <= pl.col(outcome).cast(pl.Float64) + TIE).fill_null(value=False)
     marked = (
         rows.join(whole, on=list(INPUT_KEY), how="left", nulls_equal=True, maintain_order="left")
-        # Without a full-cache run there is nothing to compare with: closed, so that switching says which.
-        .with_columns(
-            (pl.col("__full__") <= pl.col(outcome).cast(pl.Float64) + TIE).fill_null(value=False).alias(GATE)
-        )
+        # A run that ended in an error stays what it is.
+        .with_columns(pl.when(pl.col("error").is_null()).then(is_open).alias(GATE))
         .drop("__full__")
     )
-    chosen = switched(function, marked, full_rows, taken=~pl.col(GATE), other_name=full)
+    closed = ~pl.col(GATE).fill_null(value=True)
+    chosen = switched(function, marked, full_rows, taken=closed, other_name=full)
     return add_arm(log, chosen, name)
 
 

@@ -31,9 +31,10 @@ def check_one_scale(function: str, rows: pl.DataFrame) -> None:
 
 
 def drawn(function: str, rows: pl.DataFrame, size: int | None, seed: int, label: str) -> pl.DataFrame:
-    """Draw rows without replacement; all of them where no size is given.
+    """Draw inputs without replacement, sorted by their key; all of them where no size is given.
 
-    The generator is seeded from the seed and the label, so that what is drawn depends on nothing else.
+    The generator is seeded from the seed and the label, so that of the same inputs the same are drawn,
+    whatever order they come in.
 
     Raises
     ------
@@ -44,6 +45,7 @@ def drawn(function: str, rows: pl.DataFrame, size: int | None, seed: int, label:
         raise InputError.argument(
             function, "seed", seed, "is not a whole number of at least 0", "pass one such as 0"
         )
+    rows = rows.sort(INPUT_KEY)
     if size is None:
         return rows
     if isinstance(size, bool) or not isinstance(size, Integral) or size < 2:

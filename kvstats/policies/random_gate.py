@@ -41,8 +41,8 @@ def random_gate(
         Run again with `base` at this budget rather than with `full`, as `escalate` does; rows of `base` at
         this budget or above are left out.
     full : str, default "full"
-        Name of the arm that answers: the full cache, or an arm with a run of the same input, budgets and
-        seed. Not used with `to_budget`.
+        Name of the arm that answers: the full cache, or an arm with a run of the same input and budgets
+        (and seed, where it has several). Not used with `to_budget`.
     name : str, default "random"
         Name of the new arm.
 
@@ -57,7 +57,7 @@ def random_gate(
     ------
     InputError
         When an arm or budget is not known, the share is not in [0, 1], the name is taken, rows are
-        duplicated, or a run has no other to be run again by.
+        duplicated, a run has no other to be run again by, or, with `to_budget`, a budget of `base` is null.
 
     References
     ----------

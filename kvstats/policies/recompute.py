@@ -35,8 +35,10 @@ def recompute(
 ) -> Log:
     """Add the arm that runs the share of inputs with the highest signal again with the full cache.
 
-    Every row of `base` counts. The limit is taken once, from the rows of the log: intervals of the new arm
-    hold it fixed. `kvstats.recomputation` estimates the same and refits the limit in each replicate.
+    Every row of `base` counts, and counts once. The limit is taken once, from the rows of the log: intervals
+    of the new arm hold it fixed. `kvstats.recomputation` estimates the same, refits the limit in each
+    replicate, and takes the share of the weights where the design has any. `kvstats.retrieve` goes by a
+    threshold instead.
 
     Parameters
     ----------
@@ -61,8 +63,8 @@ def recompute(
         expected one and their success is null where it depends. ``whole``: only whole runs, no more than the
         share allows, ties in the order of the log's keys; every estimator can use these.
     full : str, default "full"
-        Name of the arm that answers: the full cache, or an arm with a run of the same input, budgets and
-        seed.
+        Name of the arm that answers: the full cache, or an arm with a run of the same input and budgets
+        (and seed, where it has several).
     name : str, default "recompute"
         Name of the new arm.
 

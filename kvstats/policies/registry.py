@@ -20,7 +20,6 @@ POLICIES: dict[str, Callable[..., Log]] = {}
 POLICY_COLUMNS: dict[str, pl.DataType] = {
     "gate_open": pl.Boolean(),
     "in_pilot": pl.Boolean(),
-    "flagged": pl.Boolean(),
     "rerun": pl.Float64(),
 }
 """Columns of runs that policies add, null for arms that were run: what the policy decided."""

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
-import polars as pl
-
-from kvstats.errors import InputError, nearest_name
 from kvstats.log.frames import Log
-from kvstats.log.records import INPUT_KEY
 from kvstats.policies.registry import policy
-from kvstats.policies.switch import add_arm, check_new_arm, switched
-from kvstats.tables import FULL, arm_rows, require_values, runs_with_inputs
+from kvstats.policies.switch import add_arm, check_new_arm
+from kvstats.policies.top_share import mixed, over_threshold, signal_rows, twin_columns
+from kvstats.tables import FULL, arm_rows
 
 __all__ = ["retrieve"]
-
-FLAG = "flagged"
 
 
 @policy
@@ -25,14 +18,15 @@ def retrieve(
     base: str,
     signal: str = "certificate",
     tau: float = 1.0,
-    source: str = FULL,
-    higher: str = "flagged",
+    higher: str = "positive",
+    full: str = FULL,
     name: str = "retrieve",
 ) -> Log:
     """Add the arm that answers a run again from another arm's cache where a signal raises a red flag.
 
-    For each row of `base`: when its own signal is at or above `tau`, the outcome is that of the source's run
-    of the same input; otherwise the row's own.
+    For each row of `base`: when its own signal is at or above `tau`, the outcome is that of the run of `full`
+    of the same input; otherwise the row's own. It is `kvstats.recompute` by a threshold rather than by a
+    share, so that each run is judged by itself.
 
     Parameters
     ----------
@@ -41,16 +35,16 @@ def retrieve(
     base : str
         Name of the arm whose runs raise the flag.
     signal : str, default "certificate"
-        Numeric column of the runs or of their input records.
+        Numeric column of the runs or of their input records, never null.
     tau : float, default 1.0
         Threshold of the signal; not NaN. A certificate of 1 says that the error may be as large as the
         attention output itself.
-    source : str, default "full"
-        Arm that answers flagged runs: ``full``, or an arm such as ``poisson+ranked`` that has a run of the
-        same input, budgets and seed.
-    higher : {"flagged", "safe"}
-        Which runs have the higher signal: with ``safe``, as for a log-probability, runs at or below `tau` are
-        flagged.
+    higher : {"positive", "negative"}
+        Whether high or low signals raise the flag: with ``negative``, as for a log-probability, those at or
+        below `tau`.
+    full : str, default "full"
+        Name of the arm that answers flagged runs: the full cache, or an arm such as ``poisson+ranked`` with a
+        run of the same input and budgets (and seed, where it has several).
     name : str, default "retrieve"
         Name of the new arm.
 
@@ -58,13 +52,14 @@ def retrieve(
     -------
     Log
         The log with one row more for each row of `base`: budgets and seed are those of the base row,
-        everything else is that of the chosen row. The Boolean column ``flagged`` is null for other arms.
+        everything else is that of the chosen row. The column ``rerun`` of `runs`, 1 where the flag was
+        raised and else 0, is null for other arms.
 
     Raises
     ------
     InputError
-        When an arm or the signal is not known, a signal is null, the name is taken, rows are duplicated, or a
-        flagged run has no run of the source.
+        When an arm or the signal is not known, a signal is null, the threshold is no number, the name is
+        taken, rows are duplicated, or a flagged run has no run of `full`.
 
     References
     ----------
@@ -80,31 +75,14 @@ def retrieve(
     ...     RunRecord(**key, arm="poisson", budget=0.50, score=0.0, signals={"certificate": 0.7}),
     ... ])
     >>> answered = retrieve(log, base="poisson")
-    >>> answered.runs.filter(pl.col("arm") == "retrieve").select("budget", "score", "flagged").rows()
-    [(0.25, 1.0, True), (0.5, 0.0, False)]
+    >>> answered.runs.filter(arm="retrieve").select("budget", "score", "rerun").rows()
+    [(0.25, 1.0, 1.0), (0.5, 0.0, 0.0)]
     """
-    function = "retrieve"
-    if isinstance(tau, bool) or not isinstance(tau, int | float) or math.isnan(tau):
-        raise InputError.argument(function, "tau", tau, "is not a number", "pass the threshold of the signal")
-    directions = ("flagged", "safe")
-    if higher not in directions:
-        raise InputError.argument(
-            function, "higher", higher, "is not known", nearest_name(str(higher), directions)
-        )
-    check_new_arm(function, log, name)
-    rows = arm_rows(runs_with_inputs(log, function), base, function, "base")
-    known = [column for column in rows.columns if rows.schema[column].is_numeric()]
-    if signal not in known:
-        raise InputError.argument(
-            function, "signal", signal, "is not a numeric column of the runs", nearest_name(signal, known)
-        )
-    require_values(function, rows, signal)
-    raised = pl.col(signal) >= tau if higher == "flagged" else pl.col(signal) <= tau
-    marked = rows.with_columns(raised.alias(FLAG))
-    marked = marked.select(name for name in marked.columns if name in (*log.runs.columns, FLAG))
-    others = arm_rows(log.runs, source, function, "source")
-    on = INPUT_KEY if source == FULL else (*INPUT_KEY, "budget", "budget_tokens", "seed")
-    chosen = switched(
-        function, marked, others, taken=pl.col(FLAG), argument="source", other_name=source, on=on
+    check_new_arm("retrieve", log, name)
+    rows = signal_rows("retrieve", log, base, signal)
+    others = arm_rows(log.runs, full, "retrieve", "full")
+    marked = over_threshold("retrieve", rows, signal, tau, higher=higher)
+    chosen = mixed(
+        "retrieve", marked, others, argument="full", other_name=full, on=twin_columns(others, full)
     )
     return add_arm(log, chosen, name)

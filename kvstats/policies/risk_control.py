@@ -16,14 +16,12 @@ from kvstats.policies.input_signal import SIGNAL, with_signal
 from kvstats.policies.pilot import check_one_scale, check_share, drawn, pilot_keys
 from kvstats.policies.threshold import DROP, Threshold
 from kvstats.selection import select
-from kvstats.tables import FULL, arm_rows, examples, pairs_of
+from kvstats.tables import EVICTED, FULL, arm_rows, examples, pairs_of
 
 __all__ = ["harm_bounds", "risk_controlled_threshold"]
 
 UNIT = ("suite", "task", "input_id")
 """What may occur once in a sample of independent inputs."""
-
-EVICTED = "budget < 1 OR budget IS NULL"
 
 Reduce = Literal["any"] | None
 """How the runs of one input at several budgets become one outcome."""

@@ -1,9 +1,10 @@
-"""The share of the runs with the highest signal, and what re-running it in part gives in expectation."""
+"""Which runs a signal marks, by its rank or by a threshold, and what re-running them in part gives."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 
 import polars as pl
 
@@ -12,6 +13,7 @@ from kvstats.log.frames import Log
 from kvstats.log.records import INPUT_KEY
 from kvstats.policies.registry import POLICY_COLUMNS
 from kvstats.policies.switch import switched
+from kvstats.selection import within_columns
 from kvstats.tables import FULL, arm_rows, examples, runs_with_inputs
 
 __all__ = [
@@ -19,7 +21,9 @@ __all__ = [
     "RERUN",
     "check_choice",
     "check_share",
+    "check_tau",
     "mixed",
+    "over_threshold",
     "signal_rows",
     "top_share",
     "twin_columns",
@@ -34,19 +38,24 @@ RERUN = "rerun"
 ROUNDING = 1e-9
 """Parts that differ from 0 or 1 by no more are whole."""
 
+DIRECTIONS = ("positive", "negative")
+"""Which end of a signal is marked: the high one, or the low."""
+
 RANK = "__rank__"
 
 
 def check_share(function: str, share: object) -> float:
     """Return a share in [0, 1], or raise `InputError`."""
-    if (
-        isinstance(share, bool)
-        or not isinstance(share, int | float)
-        or math.isnan(share)
-        or not 0 <= share <= 1
-    ):
+    if isinstance(share, bool) or not isinstance(share, Real) or not 0 <= float(share) <= 1:
         raise InputError.argument(function, "share", share, "is not in [0, 1]", "pass a share such as 0.25")
     return float(share)
+
+
+def check_tau(function: str, tau: object) -> float:
+    """Return a threshold of a signal, or raise `InputError`."""
+    if isinstance(tau, bool) or not isinstance(tau, Real) or math.isnan(tau):
+        raise InputError.argument(function, "tau", tau, "is not a number", "pass the threshold of the signal")
+    return float(tau)
 
 
 def check_choice(function: str, argument: str, value: str, known: Sequence[str]) -> str:
@@ -70,7 +79,7 @@ def signal_rows(function: str, log: Log, base: str, signal: str) -> pl.DataFrame
             "is not a numeric column of runs or inputs",
             nearest_name(str(signal), numeric),
         )
-    missing = rows.filter(pl.col(signal).is_null())
+    missing = rows.filter(pl.col(signal).is_null() & pl.col("error").is_null())
     if missing.height:
         raise InputError.argument(
             function,
@@ -102,7 +111,7 @@ def top_share(
     rows : polars.DataFrame
         The rows of the base arm.
     signal : str
-        Numeric column without nulls.
+        Numeric column, null only in rows that ended in an error: those are neither counted nor marked.
     share : float
         The share, in [0, 1].
     within : str or sequence of str, or None
@@ -117,24 +126,15 @@ def top_share(
     polars.DataFrame
         The rows with the column ``rerun``, the part of each that is marked.
     """
-    check_choice(function, "higher", higher, ("positive", "negative"))
+    check_choice(function, "higher", higher, DIRECTIONS)
     check_choice(function, "margin", margin, ("expected", "whole"))
-    groups = [] if within is None else [within] if isinstance(within, str) else list(within)
-    for name in groups:
-        if name not in rows.columns:
-            raise InputError.argument(
-                function, "within", name, "is not a column", nearest_name(str(name), rows.columns)
-            )
-        if rows.schema[name].is_nested():
-            raise InputError.argument(
-                function, "within", name, "is a column of lists", "name a column of plain values"
-            )
+    groups = within_columns(function, within, rows)
     ranked = rows.with_columns(
         (-pl.col(signal).cast(pl.Float64) if higher == "positive" else pl.col(signal)).alias(RANK)
     )
     # Constants make one group of all rows.
     keys = [pl.col(name) for name in groups] or [pl.lit(0)]
-    room = share * pl.len().over(keys)
+    room = share * pl.col(RANK).count().over(keys)
     if margin == "expected":
         above = pl.col(RANK).rank("min").over(keys) - 1
         level = pl.len().over([*keys, pl.col(RANK)])
@@ -143,7 +143,17 @@ def top_share(
     else:
         # A log keeps its rows in the order of their keys, which settles ties.
         part = (pl.col(RANK).rank("ordinal").over(keys) <= room + ROUNDING).cast(pl.Float64)
-    return ranked.with_columns(part.alias(RERUN)).drop(RANK)
+    return ranked.with_columns(part.fill_null(0.0).alias(RERUN)).drop(RANK)
+
+
+def over_threshold(
+    function: str, rows: pl.DataFrame, signal: str, tau: object, *, higher: str
+) -> pl.DataFrame:
+    """Mark the rows whose signal is at or above a threshold, or with ``negative`` at or below it."""
+    threshold = check_tau(function, tau)
+    check_choice(function, "higher", higher, DIRECTIONS)
+    marked = pl.col(signal) >= threshold if higher == "positive" else pl.col(signal) <= threshold
+    return rows.with_columns(marked.fill_null(value=False).cast(pl.Float64).alias(RERUN))
 
 
 def twin_columns(others: pl.DataFrame, arm: str) -> list[str]:

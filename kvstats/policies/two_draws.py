@@ -91,7 +91,7 @@ def two_draws(log: Log, *, base: str, name: str = "two_draws") -> Log:
     others = rows.select(*TWINS, "seed", *compared)
     pairs = (
         rows.select("__row__", *TWINS, "seed", *compared)
-        .join(others, on=TWINS, how="inner", nulls_equal=True, suffix="_other")
+        .join(others, on=TWINS, how="inner", nulls_equal=True, suffix="_other", maintain_order="left_right")
         .filter(pl.col("seed") != pl.col("seed_other"))
     )
     if not pairs.height:
@@ -114,7 +114,7 @@ def two_draws(log: Log, *, base: str, name: str = "two_draws") -> Log:
         ),
     )
     # A mean over what happens to be known would differ between runs in what it is a mean of.
-    found = pairs.group_by("__row__").agg(
+    found = pairs.group_by("__row__", maintain_order=True).agg(
         pl.when(pl.col(signal).null_count() == 0).then(pl.col(signal).mean()).alias(signal)
         for signal in DRAW_SIGNALS
     )

@@ -7,10 +7,13 @@ from kvstats.statistics.batch import BatchKept
 from kvstats.statistics.best import BestMean
 from kvstats.statistics.co_occurrence import Covariance, FrechetBound, OriginSlope, ProductOfMeans
 from kvstats.statistics.difference import Difference
+from kvstats.statistics.group_gap import GroupGap
 from kvstats.statistics.memory_curve import CurveCrossing, InterpolatedMean
 from kvstats.statistics.mixture import MixtureCrossing, MixtureMean
 from kvstats.statistics.operating_point import OperatingThreshold, TruePositiveRate
+from kvstats.statistics.ordered_groups import OrderedConcordance
 from kvstats.statistics.partial_auc import PartialAUC
+from kvstats.statistics.quantile import Quantile, QuantileCrossing, QuantileRatio
 from kvstats.statistics.rank_correlation import RankCorrelation
 from kvstats.statistics.ratios import Mean, Ratio
 from kvstats.statistics.risk_coverage import RiskAtCoverage, RiskCoverageArea, risk_coverage_curve
@@ -35,15 +38,20 @@ __all__ = [
     "DrawAnalysis",
     "FloatArray",
     "FrechetBound",
+    "GroupGap",
     "IntArray",
     "InterpolatedMean",
     "Mean",
     "MixtureCrossing",
     "MixtureMean",
     "OperatingThreshold",
+    "OrderedConcordance",
     "OriginSlope",
     "PartialAUC",
     "ProductOfMeans",
+    "Quantile",
+    "QuantileCrossing",
+    "QuantileRatio",
     "Quotient",
     "RankCorrelation",
     "Ratio",

@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from kvstats.statistics.auc_columns import as_classes, level_codes
-from kvstats.statistics.statistic import FloatArray, group_sums
+from kvstats.statistics.statistic import FloatArray, group_sums, weighted_sum
 
 __all__ = ["DescendingLevels", "smoothing_width"]
 
@@ -90,6 +90,6 @@ def smoothing_width(share: float, weights: FloatArray) -> float:
     """
     z = float(ndtri(share))
     density = np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
-    n = weights.sum() ** 2 / (weights @ weights)
+    n = weights.sum() ** 2 / weighted_sum(weights, weights)
     scale = float(ndtri(0.975)) ** (2 / 3) * (1.5 * density**2 / (2 * z * z + 1)) ** (1 / 3)
     return float(scale * n ** (-1 / 3))

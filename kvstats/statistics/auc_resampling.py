@@ -141,8 +141,10 @@ class SortedPairs:
                 bounds = sums[self.summed_ends]
                 before = bounds[:-1] if self.through is None else 2 * bounds[:-1]
                 np.subtract(under, before.take(stratum, out=level, mode="clip"), out=under)
-                pairs = float(looking @ np.diff(bounds).take(stratum, out=level, mode="clip"))
-            found = float(looking @ under) / pairs if pairs > 0 else float("nan")
+                pairs = float((looking * np.diff(bounds).take(stratum, out=level, mode="clip")).sum())
+            # No inner product: threads would split a long one, as many as there are, and round differently.
+            total = float(np.multiply(looking, under, out=under).sum())
+            found = total / pairs if pairs > 0 else float("nan")
             return found if self.through is None else found / 2
 
         return share

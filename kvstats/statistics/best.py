@@ -64,7 +64,9 @@ class BestMean(TotalsFunction):
 
     def chosen(self, weights: npt.ArrayLike) -> IntArray:
         """Return the number of the candidate that is chosen for each fold, shape [K]."""
-        return self._choose(self._sums(np.asarray(weights, dtype=np.float64) @ self.columns))[0]
+        return self._choose(
+            self._sums(np.einsum("n,nk->k", np.asarray(weights, dtype=np.float64), self.columns))
+        )[0]
 
     def of_totals(self, totals: FloatArray) -> FloatArray:
         """Return the mean of what is chosen for totals of shape [..., 2 K C]."""

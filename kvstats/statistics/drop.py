@@ -101,7 +101,7 @@ def layers_in_use(n_layers: int, layers: Layers) -> IntArray:
         fault, remedy = "is not known", nearest_name(layers, ["early"])
     elif isinstance(layers, bool):
         fault, remedy = "is neither a step nor a list of layers", "pass one such as 2, 'early' or [0, -1]"
-    elif isinstance(layers, int):
+    elif isinstance(layers, int | np.integer):
         if layers >= 1:
             return every[::layers]
         fault, remedy = "is no step of at least 1", "pass one such as 2"

@@ -7,7 +7,15 @@ import numpy.typing as npt
 
 from kvstats.errors import InputError
 from kvstats.statistics.auc_columns import as_strata
-from kvstats.statistics.statistic import FloatArray, IntArray, Statistic, as_column, as_weights, group_sums
+from kvstats.statistics.statistic import (
+    FloatArray,
+    IntArray,
+    Statistic,
+    as_column,
+    as_weights,
+    group_sums,
+    weighted_sum,
+)
 
 __all__ = ["GroupGap"]
 
@@ -118,15 +126,14 @@ class GroupGap(Statistic):
             return np.full(self.n, np.nan)
         masses = self._sums(w, 0)
         means = self._sums(w, 1) / masses
-        sides = np.arange(self.n_groups)
-        lowest = min(sides[self._upper], key=lambda g: means[g])
-        highest = max(sides[~self._upper], key=lambda g: means[g])
+        lowest = first_lowest(np.where(self._upper, means, np.inf))
+        highest = first_lowest(np.where(self._upper, np.inf, -means))
         away = self._centred - means[self._group]
         sign = (self._group == lowest).astype(np.float64) - (self._group == highest)
         of_gap: FloatArray = sign * away / masses[self._group]
         if not self._standardised:
             return of_gap
-        variance = float(w @ away**2 / w.sum())
+        variance = weighted_sum(w, away**2) / float(w.sum())
         of_variance = (away**2 - variance) / w.sum()
         return np.asarray(of_gap / np.sqrt(variance) - value / (2 * variance) * of_variance)
 
@@ -138,6 +145,12 @@ class GroupGap(Statistic):
 
         def resampled(power: int) -> FloatArray:
             sums = group_sums(cells, w * self._centred**power, n_clusters * self.n_groups)
-            return np.asarray(counts @ sums.reshape(n_clusters, self.n_groups))
+            return np.asarray(np.einsum("bc,cg->bg", counts, sums.reshape(n_clusters, self.n_groups)))
 
         return self._gaps(resampled(1), resampled(0), resampled(2))
+
+
+def first_lowest(means: FloatArray) -> int:
+    """Return the first of the lowest means; those that differ by rounding, as in another order, are equal."""
+    lowest = means.min()
+    return int(np.argmax(means <= lowest + 1e-12 * max(abs(lowest), 1.0)))

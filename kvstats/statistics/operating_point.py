@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kvstats.errors import InputError
 from kvstats.statistics.auc_curve import DescendingLevels, smoothing_width
-from kvstats.statistics.statistic import FloatArray, Statistic, as_column, as_weights
+from kvstats.statistics.statistic import FloatArray, Statistic, as_column, as_weights, weighted_sum
 
 __all__ = ["OperatingThreshold", "TruePositiveRate"]
 
@@ -82,8 +82,10 @@ class TruePositiveRate(Statistic):
         low, high = max(rate - width, 0.0), min(rate + width, 1.0)
         slope = (curve_at(positives, negatives, high) - curve_at(positives, negatives, low)) / (high - low)
         flagged = flagged_share(negatives, rate)
-        of_positive = (flagged - positives @ flagged / positives.sum()) / positives.sum()
-        of_negative = -slope * (flagged - negatives @ flagged / negatives.sum()) / negatives.sum()
+        of_positive = (flagged - weighted_sum(positives, flagged) / positives.sum()) / positives.sum()
+        of_negative = (
+            -slope * (flagged - weighted_sum(negatives, flagged) / negatives.sum()) / negatives.sum()
+        )
         codes = self._levels.codes
         return np.asarray(np.where(self._levels.positive, of_positive[codes], of_negative[codes]))
 
@@ -169,7 +171,9 @@ class OperatingThreshold(Statistic):
         upper, lower = self._levels.scores[held][ends]
         sparsity = self._sign * float(upper - lower) / (high - low)
         flagged = flagged_share(negatives, rate)
-        of_negative = sparsity * (flagged - negatives @ flagged / negatives.sum()) / negatives.sum()
+        of_negative = (
+            sparsity * (flagged - weighted_sum(negatives, flagged) / negatives.sum()) / negatives.sum()
+        )
         return np.where(self._levels.positive, 0.0, of_negative[self._levels.codes])
 
 
@@ -193,7 +197,7 @@ def flagged_share(negatives: FloatArray, rate: float) -> FloatArray:
 
 def curve_at(positives: FloatArray, negatives: FloatArray, rate: float) -> float:
     """Return the receiver operating characteristic at a false-alarm rate, linear between its points."""
-    return float(positives @ flagged_share(negatives, rate) / positives.sum())
+    return weighted_sum(positives, flagged_share(negatives, rate)) / float(positives.sum())
 
 
 def level_within(scores: FloatArray, negatives: FloatArray, rate: float) -> float:

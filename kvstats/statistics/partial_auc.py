@@ -8,7 +8,7 @@ import numpy.typing as npt
 from kvstats.errors import InputError
 from kvstats.statistics.auc_columns import as_rate
 from kvstats.statistics.auc_curve import DescendingLevels
-from kvstats.statistics.statistic import FloatArray, Statistic, as_weights
+from kvstats.statistics.statistic import FloatArray, Statistic, as_weights, weighted_sum
 
 __all__ = ["PartialAUC"]
 
@@ -96,7 +96,7 @@ class PartialAUC(Statistic):
         if not (positives.any() and negatives.any()):
             return float("nan")
         share = found_share(negatives, self.high)[0] - found_share(negatives, self.low)[0]
-        return float(self._shift + self._scale * (positives @ share / positives.sum()))
+        return float(self._shift + self._scale * weighted_sum(positives, share) / positives.sum())
 
     def influence(self, weights: npt.ArrayLike) -> FloatArray:
         """Return the derivative of the partial area with respect to each weight, shape [n]."""
@@ -110,8 +110,8 @@ class PartialAUC(Statistic):
         weight = positives / positive
         move = weight * by_end + np.append((weight * by_start)[1:], 0.0)
         rates = np.cumsum(negatives) / negative
-        of_negative = (np.cumsum(move[::-1])[::-1] - move @ rates) / negative
-        of_positive = (share - weight @ share) / positive
+        of_negative = (np.cumsum(move[::-1])[::-1] - weighted_sum(move, rates)) / negative
+        of_positive = (share - weighted_sum(weight, share)) / positive
         codes = self._levels.codes
         return np.asarray(
             self._scale * np.where(self._levels.positive, of_positive[codes], of_negative[codes])

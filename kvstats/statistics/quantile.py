@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kvstats.errors import InputError
 from kvstats.statistics.auc_curve import smoothing_width
-from kvstats.statistics.statistic import FloatArray, IntArray, Statistic, as_column, as_weights
+from kvstats.statistics.statistic import FloatArray, IntArray, Statistic, as_column, as_weights, weighted_sum
 
 __all__ = ["Quantile", "QuantileCrossing", "QuantileRatio"]
 
@@ -57,7 +57,7 @@ class Quantile(Statistic):
     """
 
     def __init__(self, y: npt.ArrayLike, p: float = 0.5) -> None:
-        if isinstance(p, bool) or not 0 < float(p) < 1:
+        if isinstance(p, bool | str) or not 0 < float(p) < 1:
             raise InputError.argument("Quantile", "p", p, "is not between 0 and 1", "pass 0.5 for the median")
         column = as_column("Quantile", "y", y)
         self.n = column.size
@@ -96,7 +96,7 @@ class Quantile(Statistic):
         sparsity = float((self._at(ranked, high) - self._at(ranked, low))[0]) / (high - low)
         below = np.empty(self.n)
         below[self._order] = self._sorted <= value
-        return np.asarray(sparsity * (w @ below / w.sum() - below) / w.sum())
+        return np.asarray(sparsity * (weighted_sum(w, below) / w.sum() - below) / w.sum())
 
     def cluster_values(self, counts: FloatArray, codes: IntArray, weights: npt.ArrayLike) -> FloatArray:
         """Return the quantiles for resampled clusters; rows are sorted once for all of them."""

@@ -6,7 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from kvstats.errors import InputError
-from kvstats.statistics.statistic import FloatArray, IntArray, Statistic, as_column, as_weights, group_sums
+from kvstats.statistics.statistic import (
+    FloatArray,
+    IntArray,
+    Statistic,
+    as_column,
+    as_weights,
+    group_sums,
+    weighted_sum,
+)
 
 __all__ = ["RankCorrelation"]
 
@@ -75,7 +83,8 @@ class RankCorrelation(Statistic):
             return None
         total = w.sum()
         a, b = (half_below(codes, w) / total - 0.5 for codes in (self._x, self._y))
-        return a, b, float(w @ (a * b) / total), float(w @ (a * a) / total), float(w @ (b * b) / total)
+        ab, aa, bb = (weighted_sum(w, one * other) / total for one, other in ((a, b), (a, a), (b, b)))
+        return a, b, ab, aa, bb
 
     def value(self, weights: npt.ArrayLike) -> float:
         """Return the coefficient for row weights of shape [n]."""

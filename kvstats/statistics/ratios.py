@@ -14,6 +14,8 @@ from kvstats.statistics.statistic import (
     as_weight_matrix,
     as_weights,
     group_sums,
+    resampled_sums,
+    weighted_sum,
 )
 
 __all__ = ["Mean", "Ratio", "quotients"]
@@ -68,8 +70,8 @@ class Ratio(Statistic):
     def value(self, weights: npt.ArrayLike) -> float:
         """Return the ratio for row weights of shape [n]."""
         w = as_weights(type(self).__name__, weights, self.n)
-        total = float(w @ self.denominator)
-        return float(w @ self.numerator) / total if total != 0 else float("nan")
+        total = weighted_sum(w, self.denominator)
+        return weighted_sum(w, self.numerator) / total if total != 0 else float("nan")
 
     def values(self, weights: npt.ArrayLike) -> FloatArray:
         """Return the ratios for a matrix of weights, shape [B, n], by two matrix products."""
@@ -79,12 +81,12 @@ class Ratio(Statistic):
     def influence(self, weights: npt.ArrayLike) -> FloatArray:
         """Return the derivative of the ratio with respect to each weight, shape [n]."""
         w = as_weights(type(self).__name__, weights, self.n)
-        ratio, total = self.value(w), float(w @ self.denominator)
+        ratio, total = self.value(w), weighted_sum(w, self.denominator)
         if np.isnan(ratio):
             return np.full(self.n, np.nan)
         centred: FloatArray = self.numerator - ratio * self.denominator
         # The ratio is rounded, which is much beside the spread of values that are all far from 0.
-        centred -= float(w @ centred) / total * self.denominator
+        centred -= weighted_sum(w, centred) / total * self.denominator
         return centred / total
 
     def cluster_sums(
@@ -98,7 +100,7 @@ class Ratio(Statistic):
     def cluster_values(self, counts: FloatArray, codes: IntArray, weights: npt.ArrayLike) -> FloatArray:
         """Return the ratios for resampled clusters, by cluster sums."""
         tops, bottoms = self.cluster_sums(codes, weights, counts.shape[1])
-        return quotients(counts @ tops, counts @ bottoms)
+        return quotients(resampled_sums(counts, tops), resampled_sums(counts, bottoms))
 
 
 def quotients(tops: FloatArray, bottoms: FloatArray) -> FloatArray:

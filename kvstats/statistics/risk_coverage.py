@@ -8,7 +8,14 @@ import numpy.typing as npt
 from kvstats.errors import InputError
 from kvstats.statistics.auc_columns import as_rate, level_codes
 from kvstats.statistics.auc_curve import smoothing_width
-from kvstats.statistics.statistic import FloatArray, Statistic, as_column, as_weights, group_sums
+from kvstats.statistics.statistic import (
+    FloatArray,
+    Statistic,
+    as_column,
+    as_weights,
+    group_sums,
+    weighted_sum,
+)
 
 __all__ = ["RiskAtCoverage", "RiskCoverageArea", "risk_coverage_curve"]
 
@@ -89,7 +96,7 @@ class RiskCoverageArea(SelectedRisk):
             return float("nan")
         ends = np.cumsum(masses)
         within, above = spans(masses, ends)
-        return float(losses @ (within / masses + above) / ends[-1])
+        return weighted_sum(losses, within / masses + above) / float(ends[-1])
 
     def influence(self, weights: npt.ArrayLike) -> FloatArray:
         """Return the derivative of the area with respect to each weight, shape [n].
@@ -106,7 +113,7 @@ class RiskCoverageArea(SelectedRisk):
         mean = losses / masses
         ends = np.cumsum(masses)
         within, above = spans(masses, ends)
-        area = losses @ (within / masses + above) / ends[-1]
+        area = weighted_sum(losses, within / masses + above) / ends[-1]
         # What a row adds itself, and what it takes from the levels behind it, which it moves back.
         steps = mean[1:] * np.log(ends[1:] / ends[:-1])
         behind = np.append(np.cumsum(steps[::-1])[::-1], 0.0)
@@ -244,4 +251,4 @@ def selected_share(masses: FloatArray, coverage: float) -> FloatArray:
 
 def selected_loss(masses: FloatArray, losses: FloatArray, coverage: float) -> float:
     """Return the weighted loss of the selected rows."""
-    return float(losses @ selected_share(masses, coverage))
+    return weighted_sum(losses, selected_share(masses, coverage))

@@ -18,6 +18,8 @@ __all__ = [
     "as_weight_matrix",
     "as_weights",
     "group_sums",
+    "resampled_sums",
+    "weighted_sum",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -156,6 +158,30 @@ def as_weight_matrix(function: str, weights: npt.ArrayLike, n: int) -> FloatArra
             "pass finite numbers of at least 0",
         )
     return matrix
+
+
+def weighted_sum(weights: FloatArray, values: FloatArray) -> float:
+    """Return the sum of products of two vectors.
+
+    Long inner products are split among threads, as many as the machine has, and their rounding differs.
+
+    Examples
+    --------
+    >>> weighted_sum(np.array([2.0, 1.0]), np.array([0.5, 3.0]))
+    4.0
+    """
+    return float(np.sum(weights * values))
+
+
+def resampled_sums(counts: FloatArray, totals: FloatArray) -> FloatArray:
+    """Return the sum of the totals of clusters in each resample, shape [B]; rounded as `weighted_sum` is.
+
+    Examples
+    --------
+    >>> resampled_sums(np.array([[2.0, 0.0], [1.0, 1.0]]), np.array([0.5, 3.0])).tolist()
+    [1.0, 3.5]
+    """
+    return np.asarray(np.einsum("bc,c->b", counts, totals))
 
 
 def group_sums(codes: IntArray, mass: FloatArray, n_groups: int) -> FloatArray:

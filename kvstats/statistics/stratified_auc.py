@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kvstats.statistics.auc_columns import as_classes, as_strata, level_codes
 from kvstats.statistics.auc_resampling import SortedPairs
-from kvstats.statistics.statistic import FloatArray, IntArray, Statistic, as_weights, group_sums
+from kvstats.statistics.statistic import FloatArray, IntArray, Statistic, as_weights, group_sums, weighted_sum
 
 __all__ = ["StratifiedAUC"]
 
@@ -119,18 +119,18 @@ class StratifiedAUC(Statistic):
         """Return the area for row weights of shape [n]; NaN without any pair of both classes."""
         positives, negatives = self._masses(as_weights(type(self).__name__, weights, self.n))
         below, negative = self._below(negatives)
-        pairs = group_sums(self._stratum, positives, self.n_strata) @ negative
-        return float(positives @ below / pairs) if pairs > 0 else float("nan")
+        pairs = weighted_sum(group_sums(self._stratum, positives, self.n_strata), negative)
+        return weighted_sum(positives, below) / pairs if pairs > 0 else float("nan")
 
     def influence(self, weights: npt.ArrayLike) -> FloatArray:
         """Return the derivative of the area with respect to each weight, shape [n]."""
         positives, negatives = self._masses(as_weights(type(self).__name__, weights, self.n))
         below, negative = self._below(negatives)
         under, positive = self._below(positives)
-        pairs = positive @ negative
+        pairs = weighted_sum(positive, negative)
         if not pairs > 0:
             return np.full(self.n, np.nan)
-        area = float(positives @ below / pairs)
+        area = weighted_sum(positives, below) / pairs
         of_positive = below - area * negative[self._stratum]
         of_negative = (1 - area) * positive[self._stratum] - under
         return np.where(self._label == 1, of_positive[self._codes], of_negative[self._codes]) / pairs

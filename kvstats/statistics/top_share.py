@@ -9,7 +9,14 @@ from kvstats.errors import InputError
 from kvstats.statistics.auc_columns import as_rate
 from kvstats.statistics.ranked_rows import RankedRows
 from kvstats.statistics.ratios import Mean, Ratio, quotients
-from kvstats.statistics.statistic import FloatArray, IntArray, as_weights, group_sums
+from kvstats.statistics.statistic import (
+    FloatArray,
+    IntArray,
+    as_weights,
+    group_sums,
+    resampled_sums,
+    weighted_sum,
+)
 
 __all__ = ["BandMean", "TopShareMean"]
 
@@ -73,7 +80,7 @@ class TopShareMean(RankedRows):
         total = float(w.sum())
         if not total > 0:
             return float("nan")
-        return float(w @ (self._outside + self._selected(w, self.share) * self._gain)) / total
+        return weighted_sum(w, self._outside + self._selected(w, self.share) * self._gain) / total
 
     def influence(self, weights: npt.ArrayLike) -> FloatArray:
         """Return the derivative of the smoothed mean with respect to each weight, shape [n]."""
@@ -88,7 +95,7 @@ class TopShareMean(RankedRows):
         """Return the means for resampled clusters, each with its own limit; rows are sorted once for all."""
         w = as_weights("TopShareMean", weights, self.n)
         gained, totals = self._resampled_sums(counts, codes, w, self._gain, self.share).T
-        outside = counts @ group_sums(codes, w * self._outside, counts.shape[1])
+        outside = resampled_sums(counts, group_sums(codes, w * self._outside, counts.shape[1]))
         return quotients(outside + gained, totals)
 
     def held_fixed(self, weights: npt.ArrayLike) -> Mean:
@@ -156,7 +163,7 @@ class BandMean(RankedRows):
         """Return the mean for row weights of shape [n]."""
         w = as_weights("BandMean", weights, self.n)
         total = (self.high - self.low) * float(w.sum())
-        return float(w @ (self.membership(w) * self._y)) / total if total > 0 else float("nan")
+        return weighted_sum(w, self.membership(w) * self._y) / total if total > 0 else float("nan")
 
     def influence(self, weights: npt.ArrayLike) -> FloatArray:
         """Return the derivative of the smoothed mean with respect to each weight, shape [n]."""

@@ -75,25 +75,26 @@ class TotalsFunction(Statistic, ABC):
     def value(self, weights: npt.ArrayLike) -> float:
         """Return the value for row weights of shape [n]."""
         w = as_weights(type(self).__name__, weights, self.n)
-        return float(self.of_totals(w @ self.columns))
+        return float(self.of_totals(np.einsum("n,nk->k", w, self.columns)))
 
     def values(self, weights: npt.ArrayLike) -> FloatArray:
         """Return the values for a matrix of weights, shape [B, n], by one matrix product."""
-        return self.of_totals(as_weight_matrix(type(self).__name__, weights, self.n) @ self.columns)
+        w = as_weight_matrix(type(self).__name__, weights, self.n)
+        return self.of_totals(np.einsum("bn,nk->bk", w, self.columns))
 
     def influence(self, weights: npt.ArrayLike) -> FloatArray:
         """Return the derivative of the value with respect to each weight, shape [n]."""
-        totals = as_weights(type(self).__name__, weights, self.n) @ self.columns
+        totals = np.einsum("n,nk->k", as_weights(type(self).__name__, weights, self.n), self.columns)
         if np.isnan(self.of_totals(totals)):
             return np.full(self.n, np.nan)
-        return np.asarray(self.columns @ self.gradient(totals), dtype=np.float64)
+        return np.asarray(np.einsum("nk,k->n", self.columns, self.gradient(totals)), dtype=np.float64)
 
     def cluster_values(self, counts: FloatArray, codes: IntArray, weights: npt.ArrayLike) -> FloatArray:
         """Return the values for resampled clusters, by cluster sums."""
         w = as_weights(type(self).__name__, weights, self.n)
         sums = np.zeros((counts.shape[1], self.columns.shape[1]))
         np.add.at(sums, codes, w[:, None] * self.columns)
-        return self.of_totals(counts @ sums)
+        return self.of_totals(np.einsum("bc,ck->bk", counts, sums))
 
 
 def in_groups(codes: IntArray, n_groups: int, *columns: FloatArray) -> FloatArray:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from kvstats.estimators.signal_panel import WORSE, signal_panel
+from kvstats.estimators.signal_panel import HIGHER, signal_panel
 from kvstats.inference import Design
 from kvstats.log.frames import RUN_SCHEMA, Log
 from kvstats.tables import paired
@@ -50,7 +50,7 @@ def study() -> Log:
             "success": success.ravel(),
             **{
                 name: (weight * error + difficulty[:, None, None, None] + random.normal(size=shape)).ravel()
-                * (1.0 if WORSE[name] == "higher" else -1.0)
+                * (1.0 if HIGHER[name] == "positive" else -1.0)
                 for name, weight in zip(SIGNALS, (2.0, 1.0, 0.2, 0.1, 0.5), strict=True)
             },
         }
@@ -87,7 +87,7 @@ def loop(pairs: pl.DataFrame, n_resamples: int) -> dict[tuple[str, str, str], An
         part = pairs.filter("baseline_success") if outcome == "induced_failure" else pairs
         label = part[outcome].to_numpy()
         scores = {
-            name: part[name].to_numpy() * (1.0 if WORSE[name] == "higher" else -1.0) for name in SIGNALS
+            name: part[name].to_numpy() * (1.0 if HIGHER[name] == "positive" else -1.0) for name in SIGNALS
         }
         codes = np.unique(part["input_id"].to_numpy(), return_inverse=True)[1]
         order = np.argsort(codes, kind="stable")

@@ -116,7 +116,7 @@ def test_a_panel_turned_round_is_one_less_the_area(log):
         frame = kv.signal_panel(log, arm="p", outcomes=["failure", "attribution"], **arguments).frame
         return frame.filter(quantity="auc").sort("outcome", "signal")["estimate"].to_list()
 
-    turned = areas(worse={"certificate": "lower", "logprob": "higher"})
+    turned = areas(higher={"certificate": "negative", "logprob": "positive"})
     for one, other in zip(areas(), turned, strict=True):
         assert (one is None) == (other is None)
         if one is not None:

@@ -207,6 +207,15 @@ def test_table_27_harm_rates_pooled_over_the_cells_that_are_here():
             missing = 500 * row[column] - harmed
             assert round(missing, 6) == int(round(missing, 6))
             assert 0 <= round(missing) <= 150
+    plain, page = (value(kv.harm_rate(log, arm=arm, where=where)) for arm in ("plain", "page"))
+    for arm in ("page", "gated"):
+        # Both are gates over plain eviction: what they leave of its harm is a share.
+        left = kv.harm_ratio(log, arm=arm, reference="plain", where=where, design=design).frame
+        row = left.row(0, named=True)
+        assert row["n"] == round(plain * 5600)
+        assert row["low"] < row["estimate"] < row["high"] < 0.5
+        if arm == "page":
+            assert row["estimate"] == pytest.approx(page / plain)
 
 
 def test_table_19_a_trained_evictor_with_budgets_in_tokens():

@@ -136,7 +136,7 @@ def gates(generator):
 def test_compression():
     def make(generator):
         kept, _ = gates(generator)
-        return sample_of(Ratio(np.ones(INPUTS), kept))
+        return sample_of(Ratio(np.ones(INPUTS), kept), kind="ratio")
 
     assert coverage(make, LINEAR, 1 / (0.75 * 0.1 + 0.25)) >= LEAST
 

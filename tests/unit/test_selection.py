@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from kvstats.errors import InputError
-from kvstats.selection import select, truth
+from kvstats.log import InputRecord, ReplayRecord, RunRecord, log_from_records
+from kvstats.selection import part_of, select, truth
 
 FRAME = pl.DataFrame(
     {"budget": [0.25, 0.5, 1.0], "task": ["qa", "vt", None], "drop": [0.1, None, 0.2], "layers": [[1.0]] * 3}
@@ -61,3 +62,31 @@ def test_select_refuses_what_is_no_condition(where, message):
 
 def test_truth_is_null_where_the_expression_is():
     assert truth(FRAME, "drop < 0.15", "f").to_list() == [True, None, False]
+
+
+def test_a_part_of_a_log_is_a_part_of_all_its_tables():
+    keys = [
+        {"suite": "s", "model": "m", "task": task, "input_id": str(i), "condition": condition}
+        for task in ("a", "b")
+        for i in range(3)
+        for condition in ("aware", "stream")
+    ]
+    cell = {"design": "poisson", "layer": 0, "head": 0, "step": 0, "delta": 0.1}
+    figures = {"variance_estimate": 0.1, "radius": 0.2, "true_error": 0.1}
+    log = log_from_records(
+        [
+            record
+            for key in keys
+            for record in (
+                InputRecord(**key, drop=0.1, signals={"entropy": 0.5}),
+                RunRecord(**key, arm="poisson", budget=0.5, score=1.0),
+                ReplayRecord(**key, arm="poisson", budget=0.5, **cell, **figures),
+            )
+        ]
+    )
+    part = part_of(log, "condition = 'aware' AND task = 'a'")
+    assert (part.runs.height, part.inputs.height, part.replays.height) == (3, 3, 3)
+    assert part.input_signals == ("entropy",)
+    for where in ("budget = 0.5", "drop > 0"):
+        with pytest.raises(InputError, match=r"part_of: where=.* names the unknown column"):
+            part_of(log, where)

@@ -9,10 +9,12 @@ Each row becomes one run an arm, and each input one input record. Columns:
 - ``correct_<arm>``: Boolean, or a fraction of full marks, which is the score; success is full marks. What
   differs from 0 or 1 by no more than 1e-6 is meant as such: it went through single precision.
 - ``n_kept_<arm>``, ``kept_<arm>``, ``pred_<arm>``: kept tokens, kept fraction, prediction. Where neither
-  figure is there for ``gated``, it is that of ``plain`` where the gate is open, and all of it elsewhere.
+  figure is there for ``gated``, it is that of ``plain`` where the gate is open and, where budgets are
+  fractions, all of it elsewhere.
   Where budgets are tokens and a count is above T, the counts are sums over layers and heads, of an unknown
   number: they stay under ``extra`` as they are, and no fraction is made of them.
 - ``gate_open``, ``tau``: decision and threshold of arm ``gated``; the gate is open where D is at least tau.
+  In a row without a gated arm they are kept under ``extra``.
 - ``gold``, or without it ``answers``: the references.
 - ``correct_full``: the full cache, repeated in each row of its input. Without it the rows of arm ``plain`` at
   budget 1 stand for it.
@@ -103,8 +105,11 @@ def run(row: ReleaseRow, key: dict[str, Any], arm: str, summed: bool) -> RunReco
     found = row.arms[arm]
     full, gated = arm == FULL, is_gated(arm)
     extra = {} if full else dict(row.extra)
-    if gated and row.tau is not None:
+    untold = not full and not any(is_gated(name) for name in row.arms)
+    if (gated or untold) and row.tau is not None:
         extra["tau"] = row.tau
+    if untold and row.gate_open is not None:
+        extra["gate_open"] = row.gate_open
     if summed and found.n_kept is not None:
         extra[f"n_kept_{arm}"] = found.n_kept
     kept = row.context_tokens if full and found.n_kept is None else found.n_kept

@@ -110,6 +110,9 @@ def release_row(fields: dict[str, Any]) -> ReleaseRow | str:
     except msgspec.ValidationError as error:
         return f"breaks the form of its rows ({error})"
     follow_the_gate(read)
+    whole = read.arms.get(FULL)
+    if whole is not None and whole.kept_fraction not in (None, 1.0):
+        return f"has kept_{FULL}={whole.kept_fraction!r}, and the full cache keeps all"
     return impossible_count(read) or read
 
 

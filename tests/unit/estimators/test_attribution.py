@@ -5,6 +5,7 @@ import pytest
 
 import kvstats as kv
 from kvstats.errors import InputError
+from kvstats.inference.intervals import logit_interval
 from kvstats.log import log_from_records
 from kvstats.statistics import BandMean, Ratio
 from kvstats.statistics.same_rows import atoms
@@ -71,6 +72,13 @@ def test_terciles_by_definition(log, thresholds, within, signal, higher):
     enrichment = cell(result, "enrichment", None)
     assert enrichment["estimate"] == pytest.approx(expected[2] / expected[0])
     assert 0 < enrichment["low"] < enrichment["estimate"] < enrichment["high"]
+
+
+def test_shares_of_refitted_terciles_are_judged_on_the_logit_scale(log):
+    result = kv.recovery_by_tercile(log, arm="p", signal="certificate")
+    row = cell(result, "recovery", 2)
+    bounds = logit_interval(row["estimate"], row["se"], row["df"], 0.95)
+    assert (row["low"], row["high"]) == pytest.approx(bounds)
 
 
 def test_the_title_states_what_happens_to_the_limits(log):

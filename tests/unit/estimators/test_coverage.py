@@ -7,6 +7,7 @@ from scipy import stats
 
 from kvstats.errors import InputError
 from kvstats.estimators import certificate_coverage, rank_correlation
+from kvstats.estimators.replay import looseness
 from kvstats.log import Log
 
 CELLS = [(0.3, 0.2), (0.2, 0.2), (0.1, 0.4), (0.5, 0.1), (0.25, 0.3), (0.6, 0.5)]
@@ -46,17 +47,18 @@ def test_undefined_cells_are_refused_unless_left_out(make_log, column):
     assert only(certificate_coverage(log, where=f"{column} IS NOT NULL"))["n"] == 6
 
 
-@pytest.mark.parametrize(("column", "value"), [("delta", 0.05), ("arm", "other")])
-def test_neither_levels_nor_arms_are_pooled(make_log, column, value):
+@pytest.mark.parametrize(("column", "value"), [("delta", 0.05), ("arm", "other"), ("design", "uniform")])
+def test_neither_levels_nor_arms_nor_designs_are_pooled(make_log, column, value):
     log = make_log({}, cells=CELLS)
     other = log.replays.with_columns(pl.lit(value).alias(column))
     mixed = Log(replays=pl.concat([log.replays, other]))
-    message = (
-        f"certificate_coverage: the rows differ in {column} \\(.*\\), and pooling them estimates nothing"
-    )
-    with pytest.raises(InputError, match=message):
-        certificate_coverage(mixed)
-    assert certificate_coverage(mixed, by=column).frame.height == 2
+    for pooling in (certificate_coverage, rank_correlation, looseness):
+        message = (
+            f"{pooling.__name__}: the rows differ in {column} \\(.*\\), and pooling them estimates nothing"
+        )
+        with pytest.raises(InputError, match=message):
+            pooling(mixed)
+        assert pooling(mixed, by=column).frame.height == 2
 
 
 def test_rank_correlation_of_radius_and_error(make_log):

@@ -47,11 +47,16 @@ def test_the_points_are_what_was_kept_and_what_came_out(log):
     assert memory_curve(log, arm="gate").frame.height == 6
 
 
-def test_a_signal_with_the_name_of_a_column_of_the_result_stays_out_of_it(make_log):
+def test_a_signal_with_the_name_of_a_column_of_the_result_is_refused(make_log):
     named = make_log({"a": {0.25: [1, 0], 0.75: [1, 1]}}, signals={"kept": [1.0, 2.0]})
-    assert accuracy_at_kept(named, kept=[0.5], by="kept").frame.select("kept", "estimate").rows() == [
-        (0.5, 0.75)
-    ]
+    assert accuracy_at_kept(named, kept=[0.5]).frame.select("kept", "estimate").rows() == [(0.5, 0.75)]
+    message = (
+        "accuracy_at_kept: by='kept' is a signal of the log, and the name of a column that the result has"
+    )
+    with pytest.raises(InputError, match=message):
+        accuracy_at_kept(named, kept=[0.5], by="kept")
+    with pytest.raises(InputError, match="memory_curve: by='quantity' is a signal of the log"):
+        memory_curve(make_log({"a": {0.25: [1, 0]}}, signals={"quantity": [1.0, 2.0]}), by=["quantity"])
 
 
 def test_the_curve_is_straight_between_what_was_kept(log):
@@ -74,11 +79,11 @@ def test_at_a_budget_it_is_the_accuracy_there(log):
 
 def test_nothing_is_read_off_outside_what_was_kept(log):
     found = accuracy_at_kept(log, kept=[0.25, 0.85], by="arm").frame
-    assert found.select("kept", "arm", "status").rows() == [
-        (0.25, "gate", "undefined"),
-        (0.25, "plain", "ok"),
-        (0.85, "gate", "ok"),
-        (0.85, "plain", "undefined"),
+    assert found.select("arm", "kept", "status").rows() == [
+        ("gate", 0.25, "undefined"),
+        ("gate", 0.85, "ok"),
+        ("plain", 0.25, "ok"),
+        ("plain", 0.85, "undefined"),
     ]
 
 
@@ -165,6 +170,7 @@ def test_token_budgets_are_points_of_a_curve(make_records):
     ("arguments", "message"),
     [
         ({"kept": [0.0]}, "accuracy_at_kept: kept=0.0 is not a fraction in (0, 1]"),
+        ({"kept": 0.5}, "accuracy_at_kept: kept=0.5 is no list of fractions; pass a list such as"),
         ({"kept": []}, "accuracy_at_kept: kept=[] is empty or names a fraction twice"),
         ({"kept": [0.5, 0.5]}, "accuracy_at_kept: kept=[0.5, 0.5] is empty or names a fraction twice"),
         ({"kept": [0.5], "by": None}, "accuracy_at_kept: the rows differ in arm (gate, plain)"),

@@ -249,8 +249,19 @@ def test_a_signal_named_as_a_column_of_the_sweep_is_refused():
             RunRecord(**key, arm="a", budget=0.5, score=1.0),
         ]
     )
-    with pytest.raises(InputError, match="gate_sweep: by='tau' is a column that the sweep adds; rename"):
+    with pytest.raises(InputError, match="gate_sweep: by='tau' is a signal of the log, and the name of a c"):
         gate_sweep(log, base="a", taus=[0.05], by="tau")
+
+
+@pytest.mark.parametrize("taus", [0.05, [], "0.05"])
+def test_thresholds_are_a_list(log, taus):
+    with pytest.raises(
+        InputError, match=re.escape(f"gate_sweep: taus={taus!r} is no list of thresholds; pass")
+    ):
+        gate_sweep(log, base="a", taus=taus, quantities=["delta"])
+    expected = gate_sweep(log, base="a", taus=[0.05, 0.08], quantities=["delta"]).frame
+    found = gate_sweep(log, base="a", taus=np.array([0.08, 0.05]), quantities=["delta"]).frame
+    assert found.equals(expected)
 
 
 def brute_plateau(frame, tolerance):
@@ -293,12 +304,35 @@ def test_the_plateau_of_what_cannot_be_told_from_the_best(log):
             if tau == row["best_tau"]:
                 continue
             contrast = own.contrast(tau=(row["best_tau"], tau)).frame.row(0, named=True)
-            tied = contrast["estimate"] == 0 or (contrast["low"] is not None and contrast["low"] <= 0)
+            sure = contrast["low"] is None and contrast["status"] == "zero variance"
+            tied = contrast["estimate"] == 0 or (not sure and (contrast["low"] or 0) <= 0)
             if row["low_tau"] <= tau <= row["high_tau"]:
                 assert tied
             elif tau in (below(own, row["low_tau"]), above(own, row["high_tau"])):
                 assert not tied
         assert row["best_delta"] == own.frame["estimate"].max()
+
+
+def test_nothing_can_be_told_apart_in_one_cluster(log):
+    taus = [0.04, 0.06, 0.08, 0.1]
+    sweep = gate_sweep(log, base="a", taus=taus, quantities=["delta"], design=Design(cluster="suite"))
+    assert sweep.frame["estimate"].n_unique() == 4
+    assert gate_plateau(sweep).select("low_tau", "high_tau", "as_good").row(0) == (0.04, 0.1, 4)
+    # A difference that is the same for every input is beyond doubt: one threshold opens all gates, one none.
+    key = {"suite": "s", "model": "m", "task": "t"}
+    same = log_from_records(
+        [
+            record
+            for i in range(6)
+            for record in (
+                InputRecord(**key, input_id=str(i), drop=0.05),
+                RunRecord(**key, input_id=str(i), arm="full", budget=1.0, score=1.0),
+                RunRecord(**key, input_id=str(i), arm="a", budget=0.5, score=0.5),
+            )
+        ]
+    )
+    sweep = gate_sweep(same, base="a", taus=[0.01, 0.1], quantities=["delta"])
+    assert gate_plateau(sweep).select("low_tau", "high_tau").row(0) == (0.1, 0.1)
 
 
 def test_among_equals_the_lowest_threshold_is_best(make_log):

@@ -2,6 +2,7 @@ import math
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -116,12 +117,42 @@ def test_bootstrap_intervals_agree_with_the_linearised_one():
 def test_ratios_without_harm_are_undefined(make_log):
     log = make_log({"full": {1.0: [1, 1]}, "a": {0.5: [0, 1]}, "b": {0.5: [1, 1]}})
     assert only(harm_ratio(log, arm="a", reference="b"))["status"] == "undefined"
-    assert only(harm_ratio(log, arm="b", reference="a"))["status"] == "one cluster"
-    assert only(harm_ratio(log, arm="b", reference="a", where="input_id = 'i001'"))["status"] == "no rows"
+    none = only(harm_ratio(log, arm="b", reference="a"))
+    assert (none["estimate"], none["low"], none["status"]) == (0, None, "zero variance")
+    alone = "input_id = 'i001'"
+    assert only(harm_ratio(log, arm="b", reference="a", where=alone))["status"] == "undefined"
+    assert only(harm_ratio(log, arm="b", reference="a", where="budget > 1"))["status"] == "no rows"
+
+
+def test_an_arm_that_harms_fewer_by_chance_is_not_taken_for_a_gate(make_log):
+    """All inputs that one arm harms are harmed by the other too: the ratio may still exceed 1."""
+    plain, other = [0, 0, 0, *[1] * 37], [0, 0, 1, *[1] * 37]
+    log = make_log({"full": {1.0: [1] * 40}, "plain": {0.5: plain}, "other": {0.5: other}})
+    row = only(harm_ratio(log, arm="other", reference="plain"))
+    assert (row["estimate"], row["n"], row["status"]) == (pytest.approx(2 / 3), 40, "ok")
+    assert row["high"] > 1
+    # The same runs with decisions that do not explain them are no gate either; with the right ones they are.
+    decided = pl.col("arm").replace_strict({"other": True}, default=None)
+    row = only(
+        harm_ratio(log.with_runs(log.runs.with_columns(gate_open=decided)), arm="other", reference="plain")
+    )
+    assert (row["n"], row["high"] > 1) == (40, True)
+    decided = pl.col("arm").replace_strict({"other": False}, default=None)
+    row = only(
+        harm_ratio(log.with_runs(log.runs.with_columns(gate_open=decided)), arm="other", reference="plain")
+    )
+    assert (row["n"], row["high"] > 1) == (40, True)
+    closed = pl.when(pl.col("arm") == "other").then(pl.col("score") == 0)
+    row = only(
+        harm_ratio(log.with_runs(log.runs.with_columns(gate_open=closed)), arm="other", reference="plain")
+    )
+    assert (row["n"], row["high"] <= 1) == (3, True)
 
 
 def test_arms_that_cannot_be_compared_are_refused(make_log):
     log = make_log({"full": {1.0: [1, 1]}, "a": {0.5: [0, 1]}, "b": {0.25: [1, 1], 0.5: [1, 1]}})
+    with pytest.raises(InputError, match="harm_ratio: reference='c' is not an arm of the log"):
+        harm_ratio(log, arm="a", reference="c")
     with pytest.raises(InputError, match="harm_ratio: reference='a' is the arm itself; name another arm"):
         harm_ratio(log, arm="a", reference="a")
     message = "harm_ratio: 2 of 4 rows of arm 'b' have no twin of baseline 'a', such as"

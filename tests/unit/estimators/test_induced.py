@@ -76,7 +76,10 @@ def test_a_question_is_left_out_for_the_model_that_knows_it_under_every_conditio
     ("records", "message"),
     [
         ([run("1", "full", True)], "context_dependent: no_context='no_context' is not an arm"),
-        ([run("1", "full", True), run("1", "no_context", None)], "success is null in 1 of 1 rows"),
+        (
+            [run("1", "full", True), run("1", "no_context", None)],
+            "no_context='no_context' has no success in 1 of 1 runs",
+        ),
         (
             [run("1", "full", True), run("2", "full", True), run("1", "no_context", True)],
             "has no run of 1 of 2 inputs, such as (suite=s, model=m, task=t, input_id=2)",

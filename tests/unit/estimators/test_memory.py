@@ -69,7 +69,7 @@ def test_independent_batches_have_powers(log):
 def test_budgets_are_averaged_within_inputs_or_kept_apart(log):
     pooled = only(batch_kept_fraction(log, arm="gate", batch=2))
     parts = batch_kept_fraction(log, arm="gate", batch=2, by="budget")
-    assert parts.by == ("batch", "budget")
+    assert parts.by == ("budget", "batch")
     assert pooled["estimate"] == pytest.approx(parts.frame["estimate"].mean())
     assert pooled["n"] == 6
 

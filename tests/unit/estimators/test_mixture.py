@@ -69,13 +69,14 @@ def test_parts_have_mixtures_of_their_own(log):
     named = mixture_delta(log, **CALL, shares=[0.0, 1.0], by="share").contrast(share=(1.0, 0.0))
     assert named.frame["estimate"].item() == pytest.approx(OWN - REST)
     by_budget = mixture_delta(log, **CALL, shares=[0.5], by="budget")
-    assert by_budget.by == ("share", "budget")
+    assert by_budget.by == ("budget", "share")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"shares": [1.5]}, "mixture_delta: shares=1.5 is not a share in [0, 1]"),
+        ({"shares": 0.5}, "mixture_delta: shares=0.5 is no list of shares; pass a list such as"),
         ({"shares": []}, "mixture_delta: shares=[] is empty or names a share twice"),
         ({"shares": [0.5, 0.5]}, "mixture_delta: shares=[0.5, 0.5] is empty or names a share twice"),
         ({"tasks": ["key"]}, "mixture_delta: tasks='key' is not a task of the log; did you mean 'keys'?"),

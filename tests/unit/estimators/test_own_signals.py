@@ -42,10 +42,17 @@ def test_each_row_is_the_area_of_its_own_arm():
 def test_messages():
     for options, message in (
         ({"signals": {}}, "own_signal_auc: signals={} names no signal; name each with its arm"),
-        ({"signals": {"other": "topk"}}, "does not say which end of 'other' is suspicious; pass worse"),
+        (
+            {"signals": {"other": "topk"}},
+            "signals='other' is not known to be higher in one class or the other",
+        ),
+        (
+            {"signals": {"margin": "topk"}, "by": "arm"},
+            "own_signal_auc: by='arm' is a column of every such table",
+        ),
         ({"signals": {"margin": "top"}}, "auc: arm='top' is not an arm of the log; did you mean 'topk'?"),
     ):
         with pytest.raises(InputError, match=re.escape(message)):
             own_signal_auc(made(), **options)
-    own = own_signal_auc(made(), signals={"other": "topk"}, worse={"other": "lower"})
+    own = own_signal_auc(made(), signals={"other": "topk"}, higher={"other": "negative"})
     assert own.frame["status"].to_list() == ["ok"]

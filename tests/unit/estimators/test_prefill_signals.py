@@ -112,6 +112,18 @@ def test_a_task_without_inputs_in_a_cell_is_refused():
     )
     with pytest.raises(InputError, match=r"above='qa' has no input in a cell where other tasks have some"):
         task_separation(log, below=["mk3"], above=["qa", "vt"], leave_out=["fwe"], by="model")
+    with pytest.raises(InputError, match=r"task_order: tasks='qa' has no input in a cell where other tasks"):
+        task_order(log, tasks=["mk3", "qa", "vt", "fwe"], by="model")
+    with pytest.raises(InputError, match=r"task_order: tasks='b' has no input in a cell where other tasks"):
+        task_order(made(means={"a": 0.0, "b": 0.5}), tasks=["a", "b"], by="task")
+
+
+def test_a_contrast_of_signals_names_their_column():
+    found = task_order(made(), tasks=list(MEANS), signals=["drop", "entropy"], by="signal")
+    assert found.by == ("signal",)
+    assert found.contrast(signal=("drop", "entropy")).frame["estimate"][0] > 0
+    with pytest.raises(InputError, match="task_order: by='signal' is a signal of the log, and the name of a"):
+        task_order(made(signal=1.0), tasks=list(MEANS), by="signal")
 
 
 def test_degenerate_inputs():

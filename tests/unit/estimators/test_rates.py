@@ -144,7 +144,9 @@ def test_recovery_carries_clusters_and_weights_of_inputs_and_refuses_those_of_ru
     )
     row = only(recovery_rate(log, arm="a", design=Design(weight="w", cluster=["n_prompt", "input_id"])))
     assert (row["estimate"], row["clusters"]) == (6 / 8, 3)
-    message = "recovery_rate: design='n_kept' differs between runs of one input, and the rate is over inputs"
+    message = (
+        "recovery_rate: design='n_kept' differs between runs of one input, and the estimate is over inputs"
+    )
     with pytest.raises(InputError, match=re.escape(message)):
         recovery_rate(log, arm="a", design=Design(weight="n_kept"))
 

@@ -46,6 +46,10 @@ def test_quantities_are_their_definitions():
     log = made()
     result = red_flag(log, arm="poisson", tau=1.0, by="budget").frame
     assert result.height == 3 * 7
+    assert result.filter(result["tau"].is_null())["quantity"].unique().sort().to_list() == [
+        "error_rate",
+        "median_when_wrong",
+    ]
     for budget in BUDGETS:
         rows = rows_of(log, "poisson", budget=budget)
         flags = [r["certificate"] >= 1.0 for r in rows]
@@ -66,6 +70,41 @@ def test_quantities_are_their_definitions():
         assert all(r["low"] < r["estimate"] < r["high"] for r in found.values())
 
 
+@pytest.mark.parametrize("higher", ["positive", "negative"])
+def test_a_signal_at_the_threshold_is_flagged(higher):
+    signal, tau = ("certificate", 1.0) if higher == "positive" else ("logprob", -1.0)
+    key = {"suite": "s", "model": "m", "task": "t"}
+    records = []
+    for i, value in enumerate((0.9, 1.0, 1.1, 0.8)):
+        records.append(RunRecord(**key, input_id=str(i), arm="full", budget=1.0, score=1.0, success=True))
+        signals = {"certificate": value, "logprob": -value}
+        fields = {"budget": 0.5, "score": 0.0, "success": i == 3, "signals": signals}
+        records.append(RunRecord(**key, input_id=str(i), arm="poisson", **fields))
+    log = log_from_records(records)
+    found = red_flag(log, arm="poisson", signal=signal, tau=tau, higher=higher).frame
+    estimates = dict(found.select("quantity", "estimate").rows())
+    assert (estimates["flag_rate"], estimates["hit_rate"]) == (0.5, pytest.approx(2 / 3))
+    answered = retrieve(log, base="poisson", signal=signal, tau=tau, higher=higher)
+    assert answered.runs.filter(arm="retrieve").sort("input_id")["rerun"].to_list() == [0, 1, 1, 0]
+
+
+def test_several_thresholds_trace_the_curve():
+    log = made()
+    taus = [0.8, 1.0, 1.2]
+    curve = red_flag(log, arm="poisson", tau=taus, quantities=["hit_rate", "false_alarm_rate"]).frame
+    assert curve.select("tau", "quantity").rows() == [
+        (tau, quantity) for tau in taus for quantity in ("false_alarm_rate", "hit_rate")
+    ]
+    for tau in taus:
+        alone = red_flag(log, arm="poisson", tau=tau, quantities=["hit_rate", "false_alarm_rate"]).frame
+        assert alone.rows() == curve.filter(tau=tau).rows()
+    assert curve.filter(quantity="hit_rate")["estimate"].is_sorted(descending=True)
+    assert red_flag(log, arm="poisson", tau=np.array(taus)).frame.height == 2 + 5 * 3
+    low = red_flag(log, arm="poisson", signal="logprob", tau=[-tau for tau in taus], higher="negative").frame
+    turned = low.filter(quantity="hit_rate")["estimate"].to_list()[::-1]
+    assert turned == curve.filter(quantity="hit_rate")["estimate"].to_list()
+
+
 def test_a_quantity_about_nothing_keeps_its_row():
     log = made(n=5)
     result = red_flag(log, arm="poisson", tau=9.0, design=Design(interval="wilson")).frame
@@ -83,20 +122,26 @@ def test_retrieval_takes_the_full_run_of_flagged_rows():
     for row in answered:
         own = base[row["task"], row["input_id"], row["budget"]]
         source = full[row["task"], row["input_id"]] if own["certificate"] >= 1.0 else own
-        assert row["flagged"] == (own["certificate"] >= 1.0)
+        assert row["rerun"] == (own["certificate"] >= 1.0)
         assert row["success"] == source["success"]
         assert row["certificate"] == source["certificate"]
-    assert {r["flagged"] for r in rows_of(log, "poisson")} == {None}
+    assert {r["rerun"] for r in rows_of(log, "poisson")} == {None}
 
 
 def test_retrieval_from_an_arm_of_the_same_budget_and_by_a_low_signal():
-    log = retrieve(made(), base="poisson", source="poisson+ranked", name="partial")
+    log = retrieve(made(), base="poisson", full="poisson+ranked", name="partial")
     other = retrieve(
-        log, base="poisson", source="poisson+ranked", signal="logprob", tau=-1.0, higher="safe", name="again"
+        log,
+        base="poisson",
+        full="poisson+ranked",
+        signal="logprob",
+        tau=-1.0,
+        higher="negative",
+        name="again",
     )
     ranked = {(r["task"], r["input_id"], r["budget"]): r for r in rows_of(log, "poisson+ranked")}
     for row in rows_of(log, "partial"):
-        if row["flagged"]:
+        if row["rerun"]:
             assert row["score"] == ranked[row["task"], row["input_id"], row["budget"]]["score"]
     by_arm = accuracy(other, where="arm IN ('partial', 'again')", by=["arm", "budget"]).frame
     assert (
@@ -107,8 +152,15 @@ def test_retrieval_from_an_arm_of_the_same_budget_and_by_a_low_signal():
 def test_recall_by_age_is_accuracy_by_the_age_of_the_fact():
     log = made()
     result = accuracy(log, arm="poisson", by=["fact_age", "budget"]).frame
-    assert result["fact_age"].unique().sort().to_list() == [0, 1, 2, 3]
+    assert result.select("fact_age", "budget").rows() == [(age, b) for age in range(4) for b in BUDGETS]
     assert result["n"].sum() == 240
+    for row in result.to_dicts():
+        asked = [
+            r
+            for r in rows_of(log, "poisson", budget=row["budget"])
+            if int(r["input_id"]) % 4 == row["fact_age"]
+        ]
+        assert row["estimate"] == pytest.approx(np.mean([r["score"] for r in asked]))
 
 
 def test_messages_of_retrieve():
@@ -121,13 +173,27 @@ def test_messages_of_retrieve():
         ),
         (
             lambda: retrieve(log, base="poisson", signal="certificat"),
-            "is not a numeric column of the runs; did",
+            "is not a numeric column of runs or inputs; did",
         ),
-        (lambda: retrieve(log, base="poisson", signal="prediction"), "is not a numeric column of the runs"),
+        (
+            lambda: retrieve(log, base="poisson", signal="prediction"),
+            "is not a numeric column of runs or inputs",
+        ),
         (lambda: retrieve(log, base="poisson", higher="up"), "retrieve: higher='up' is not known"),
         (lambda: retrieve(log, base="poisson", name="full"), "retrieve: name='full' is taken or empty"),
-        (lambda: retrieve(log, base="full"), "retrieve: certificate is null in 6 of 6 rows"),
+        (
+            lambda: retrieve(log, base="full"),
+            "retrieve: signal='certificate' is null for 6 of 6 rows of arm 'full'",
+        ),
         (lambda: red_flag(log, arm="poisson", tau=True), "red_flag: tau=True is not a number"),
+        (lambda: red_flag(log, arm="poisson", tau=[]), "red_flag: tau=[] names no threshold, or one twice"),
+        (lambda: red_flag(log, arm="poisson", tau=[1.0, 1]), "red_flag: tau=[1.0, 1] names no threshold"),
+        (lambda: red_flag(log, arm="poisson", tau="1"), "red_flag: tau='1' is not a number"),
+        (lambda: red_flag(log, arm="poisson", higher="up"), "red_flag: higher='up' is not known"),
+        (
+            lambda: red_flag(log, arm="poisson", quantities=["recall"]),
+            "red_flag: quantities='recall' is not a quantity of the table",
+        ),
     ):
         with pytest.raises(InputError, match=re.escape(message)):
             call()
@@ -148,8 +214,20 @@ def test_median_certificates_and_their_crossing():
     assert 0.2 <= crossing["low"] < crossing["estimate"] < crossing["high"] <= 0.4
     nowhere = crossing_budget(log, signal="certificate", arm="poisson", level=5.0).frame.row(0, named=True)
     assert (nowhere["estimate"], nowhere["status"]) == (None, "undefined")
-    edge = crossing_budget(log, signal="certificate", arm="poisson", level=1.16).frame.row(0, named=True)
-    assert edge["status"] in ("ok", "undefined in bootstrap")
+    edge = crossing_budget(
+        log, signal="certificate", arm="poisson", where="failure", level=medians["estimate"][0] - 1e-3
+    ).frame.row(0, named=True)
+    # Half of the resamples begin below the level: the lower bound lies before the smallest budget.
+    assert (edge["status"], edge["low"]) == ("undefined in bootstrap", None)
+    assert 0.2 < edge["estimate"] < 0.21
+    for level, message in (
+        (float("nan"), "crossing_budget: level=nan is not a finite number"),
+        (True, "crossing_budget: level=True is not a finite number"),
+    ):
+        with pytest.raises(InputError, match=re.escape(message)):
+            crossing_budget(log, signal="certificate", arm="poisson", level=level)
+    with pytest.raises(InputError, match=r"where='budget = 0.2' leaves one budget, 0\.2, of arm 'poisson'"):
+        crossing_budget(log, signal="certificate", arm="poisson", where="budget = 0.2")
     nothing = signal_quantile(log, signal="certificate", arm="poisson", where="budget > 5").frame
     assert nothing.select("estimate", "status").row(0) == (None, "no rows")
 
@@ -167,6 +245,10 @@ def test_time_ratio_counts_a_batch_once():
         )
         for i in range(12)
         for arm in ("poisson", "snapkv", "uniform")
+    ]
+    by_arm = time_ratio(log_from_records(records), by="arm").frame
+    assert by_arm.select("arm", "estimate", "n").rows() == [
+        (arm, pytest.approx(1.4), 9) for arm in ("poisson", "snapkv", "uniform")
     ]
     row = time_ratio(log_from_records(records)).frame.row(0, named=True)
     assert (row["estimate"], row["n"], row["clusters"]) == (pytest.approx(1.4), 9, 9)

@@ -10,7 +10,7 @@ from kvstats.estimators import accuracy, delta
 from kvstats.estimators.draws import draw_variance
 from kvstats.estimators.replicates import replicate_spread
 from kvstats.inference import adjust
-from kvstats.log import log_from_records
+from kvstats.log import RunRecord, log_from_records
 
 SEEDS = {"a": (0.454, 0.398, 0.486), "b": (0.738, 0.747, 0.729)}
 TABLE = {
@@ -202,3 +202,33 @@ def test_inputs_in_some_draws_only_are_refused(make_records):
         draw_variance(log, arm="random", draw="seeds")
     with pytest.raises(InputError, match=r"draw_variance: level=1\.5 is not between 0 and 1"):
         draw_variance(log, arm="random", level=1.5)
+
+
+def test_draws_are_compared_at_the_same_budgets():
+    def made(grids):
+        return log_from_records(
+            [
+                RunRecord(
+                    suite="s",
+                    model="m",
+                    task="qa",
+                    input_id=str(i),
+                    arm="random",
+                    budget=budget,
+                    seed=seed,
+                    score=budget + 0.01 * (i + seed),
+                )
+                for seed, grid in enumerate(grids)
+                for i in range(4)
+                for budget in grid
+            ]
+        )
+
+    log = made([(0.25, 0.5), (0.5,)])
+    with pytest.raises(InputError, match="draw_variance: budgets differ between inputs or draws, and means"):
+        draw_variance(log, arm="random")
+    with pytest.raises(InputError, match="draw_variance: budgets differ between inputs or draws, and means"):
+        draw_variance(log, arm="random", by="task")
+    alike = draw_variance(log, arm="random", where="budget = 0.5").frame
+    assert alike["draws"].to_list() == [2, 2, 2]
+    assert draw_variance(made([(0.5, 0.25), (0.25, 0.5)]), arm="random").frame["draws"][0] == 2

@@ -85,7 +85,11 @@ def test_the_ratio_is_a_rate_where_outcomes_are(make_log):
     assert (row["estimate"], row["low"], row["status"], row["n"]) == (0, 0, "ok", 8)
     assert 0.2 < row["high"] < 0.5
     partial = make_log({"full": {1.0: [0.5, 0.0, 1.0, 0.25]}, "a": {0.5: [0.6, 0.0, 1.0, 0.0]}})
-    assert only(recovery_headroom_ratio(partial, arm="a"))["estimate"] == pytest.approx(1 / 2.25)
+    row = only(recovery_headroom_ratio(partial, arm="a"))
+    assert row["estimate"] == pytest.approx(1 / 2.25)
+    # A ratio of what is not below 0: its interval is on the log scale, and has no bound below 0 either.
+    assert row["low"] > 0
+    assert row["low"] * row["high"] == pytest.approx(row["estimate"] ** 2)
 
 
 def test_the_baseline_has_one_outcome_for_each_input(make_log):
@@ -176,7 +180,7 @@ def test_unknown_successes_are_refused(make_records):
 def test_columns_of_the_design_belong_to_inputs(log):
     with pytest.raises(InputError, match="headroom_slope: design='n_kept' differs between runs of one"):
         headroom_slope(log, arm="a", design=Design(weight="n_kept"))
-    assert recovery_decomposition(log, arm="a", by=["quantity", "task"]).by == ("quantity", "task")
+    assert recovery_decomposition(log, arm="a", by=["quantity", "task"]).by == ("task", "quantity")
 
 
 def test_cells_are_units_of_a_fit():

@@ -97,6 +97,15 @@ def test_the_oracle_gains_what_it_may_or_what_there_is(log):
     )
 
 
+def test_the_oracle_leaves_alone_what_it_would_lose(make_log):
+    full, base = [1, 1, 0, 0, 0, 1, 1, 1], [0, 1, 1, 1, 1, 1, 1, 0]
+    log = make_log({"full": {1.0: full}, "p": {0.5: base}}, signals={"certificate": list(range(8))})
+    for share in (0.125, 0.5, 1.0):
+        found = figures(table(log, share=share))
+        assert found["oracle_gain"]["estimate"] == pytest.approx(min(share, 2 / 8))
+    assert found["gain"]["estimate"] == pytest.approx(-1 / 8)
+
+
 def test_with_fixed_limits_it_is_the_arm_of_the_policy(log):
     both = kv.random_gate(kv.recompute(log, base="p", signal="certificate", share=0.3), base="p", share=0.3)
     found = figures(table(log, share=0.3, outcome="score", thresholds="fixed"))
@@ -297,7 +306,7 @@ claims:
   - id: no_signal_but_the_certificate
     statement: No other signal sees its own induced failures as well.
     estimator: signal_panel
-    arguments: {arm: p, outcomes: [induced_failure], worse: {logprob: lower}, quantities: [difference]}
+    arguments: {arm: p, outcomes: [induced_failure], higher: {logprob: negative}, quantities: [difference]}
     where: budget = 0.25
     supported: high < 0
   - id: terciles

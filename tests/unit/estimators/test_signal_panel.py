@@ -73,7 +73,7 @@ def test_every_figure_by_definition(log, outcome):
         found = cell(result, signal=signal, quantity="auc")
         expected = area(sign * values[own], label[own])
         assert (found["estimate"], found["n"]) == (pytest.approx(expected), own.sum())
-        assert found["worse"] == {1: "higher", -1: "lower"}[sign]
+        assert found["higher"] == {1: "positive", -1: "negative"}[sign]
         missing = cell(result, signal=signal, quantity="missing")
         assert (missing["estimate"], missing["n"]) == (pytest.approx(1 - own.sum() / rows.sum()), rows.sum())
         if signal != "certificate":
@@ -169,7 +169,7 @@ def test_own_orientation_and_chosen_signals(log):
         arm="p",
         signals=["score", "margin"],
         reference="logprob",
-        worse={"score": "lower", "margin": "higher"},
+        higher={"score": "negative", "margin": "positive"},
         outcomes=["failure"],
     )
     assert cell(result, signal="score", quantity="auc")["estimate"] == 1
@@ -178,6 +178,25 @@ def test_own_orientation_and_chosen_signals(log):
     assert turned == pytest.approx(1 - cell(plain, signal="margin", quantity="auc")["estimate"])
     # The reference is compared with, and has no row of its own.
     assert set(plain.frame["signal"].drop_nulls()) == {"margin"}
+
+
+def test_a_difference_is_of_the_runs_that_have_both_signals(log):
+    found = cell(
+        kv.signal_panel(log, arm="p", reference="margin", outcomes=["failure"]),
+        signal="logprob",
+        quantity="difference",
+    )
+    both = kv.auc_difference(
+        log,
+        first="logprob",
+        second="margin",
+        higher="negative",
+        arm="p",
+        where="margin IS NOT NULL",
+    ).frame.row(0, named=True)
+    for name in ("estimate", "low", "high", "n"):
+        assert found[name] == pytest.approx(both[name])
+    assert found["n"] == sum(value is not None for value in MARGIN)
 
 
 def test_some_quantities_only(log):
@@ -200,9 +219,9 @@ def test_some_quantities_only(log):
             "signals='margi' is not a numeric column of the pairs; did you mean 'margin'?",
         ),
         ({"reference": "certificat"}, "signal_panel: reference='certificat' is not a numeric column"),
-        ({"signals": ["score"]}, "signals='score' is not known to be worse when high or when low"),
-        ({"worse": {"margn": "lower"}}, "signal_panel: worse='margn' is not a signal of the panel"),
-        ({"worse": {"margin": "low"}}, "worse='low' is no end of 'margin'; pass 'higher' or 'lower'"),
+        ({"signals": ["score"]}, "signals='score' is not known to be higher in one class or the other"),
+        ({"higher": {"margn": "negative"}}, "signal_panel: higher='margn' is not among the signals"),
+        ({"higher": {"margin": "low"}}, "signal_panel: higher='low' is not known; known: negative, positive"),
         ({"outcomes": []}, "signal_panel: outcomes=[] names no outcome, or one twice"),
         (
             {"outcomes": ["failur"]},

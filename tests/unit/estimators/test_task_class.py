@@ -90,6 +90,22 @@ def test_certain_means_that_no_interval_holds_its_threshold(make_records):
     assert classes(records, sensitive=low + 1e-6)["t"] == ("capacity-bound", False)
 
 
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {"answered": 90, "destroyed": 34, "recovered": 0},
+        {"answered": 90, "destroyed": 1, "recovered": 4},
+        {"answered": 20, "destroyed": 0, "recovered": 50},
+    ],
+)
+def test_one_interval_that_holds_its_threshold_is_enough_for_doubt(make_records, counts):
+    frame = task_class(log_from_records(task(make_records, "t", **counts)), arm="a", by="task").frame
+    row = frame.row(0, named=True)
+    thresholds = {"full_accuracy": 0.15, "sensitivity": 0.40, "recovery_rate": 0.05}
+    unclear = [name for name, at in thresholds.items() if row[f"{name}_low"] < at <= row[f"{name}_high"]]
+    assert (len(unclear), row["certain"]) == (1, False)
+
+
 def test_one_input_is_never_certain(make_records):
     assert classes(task(make_records, "t", size=1, answered=1, destroyed=1))["t"] == ("capacity-bound", False)
     assert classes(task(make_records, "t", size=1, answered=0, destroyed=0))["t"] == ("untestable", False)

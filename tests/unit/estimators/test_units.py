@@ -1,5 +1,6 @@
 import re
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -94,6 +95,12 @@ def test_degenerate_units():
         best_unit_auc(log, arm="poisson", folds=1)
     with pytest.raises(InputError, match="unit_auc: certificate_per_head is null in 3 of 3 rows"):
         unit_auc(log, arm="full")
+    records = made(n=6)
+    records[1] = msgspec.structs.replace(records[1], certificate_per_head=[[1.0, None]] * 3)
+    with pytest.raises(
+        InputError, match="unit_auc: arm='certificate_per_head' has matrices with null inside"
+    ):
+        unit_auc(log_from_records(records), arm="poisson")
     none = best_unit_auc(log, arm="poisson", where="budget > 5").frame
     assert none.select("estimate", "status").unique().rows() == [(None, "no rows")]
     assert unit_auc(log, arm="poisson", where="budget > 5").frame.height == 0

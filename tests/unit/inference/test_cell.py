@@ -12,7 +12,7 @@ from kvstats.inference.contrast import difference_sample
 from kvstats.inference.intervals import clustered_wilson_interval, korn_graubard_interval
 from kvstats.inference.p_values import cell_p_value
 from kvstats.inference.sample import Sample
-from kvstats.statistics import AUC, Mean, RankCorrelation, TruePositiveRate, delong
+from kvstats.statistics import AUC, Mean, Quantile, RankCorrelation, Ratio, TruePositiveRate, delong
 
 UNDEFINED = {"low": None, "high": None, "se": None, "df": None}
 
@@ -137,6 +137,16 @@ def test_the_interval_of_an_area_is_on_the_logit_scale_and_its_p_value_inverts_i
     assert cell_p_value("f", sample, Design(), cell, 1.0, "greater") == 1.0
 
 
+def test_a_ratio_s_interval_stays_above_0_by_any_method():
+    top, bottom = np.array([9.0, 0.0, 0.0, 1.0, 0.0, 0.0]), np.ones(6)
+    sample = sample_of(Ratio(top, bottom), "ratio")
+    for interval in ("jackknife", "basic"):
+        cell = infer_cell("ratio", sample, Design(interval=interval))
+        assert (cell.status, cell.low) == ("ok", 0.0)
+        assert infer_cell("ratio", sample_of(Ratio(top, bottom), "mean"), Design(interval=interval)).low < 0
+    assert infer_cell("ratio", sample, Design()).low > 0
+
+
 def test_a_class_of_one_cluster_has_no_interval():
     sample = sample_of(AUC([2.5, 3.0, 2.0, 4.0], [1, 0, 0, 0]), "auc")
     for interval in ("auto", "linear", "percentile", "bca", "jackknife"):
@@ -189,6 +199,20 @@ def test_an_interval_for_rates_is_refused_elsewhere_and_gives_way_in_contrasts()
     rate = sample_of(Mean([1.0, 1.0, 0.0]), "rate")
     contrast = difference_sample((), mean, rate)
     assert infer_cell("f", contrast, Design(interval="wilson")) == infer_cell("f", contrast, Design())
+
+
+def test_quantiles_and_their_contrasts_are_resampled_where_an_interval_does_not_fit_them():
+    random = np.random.default_rng(4)
+    first, second = (sample_of(Quantile(random.normal(size=40)), "quantile") for _ in range(2))
+    for sample in (first, difference_sample((), first, second)):
+        resampled = infer_cell("f", sample, Design(interval="percentile"))
+        for interval in ("auto", "jackknife", "korn_graubard", "wilson"):
+            assert infer_cell("f", sample, Design(interval=interval)) == resampled
+            p_value = cell_p_value("f", sample, Design(interval=interval), resampled, 0.1, "two-sided")
+            assert p_value == cell_p_value(
+                "f", sample, Design(interval="percentile"), resampled, 0.1, "two-sided"
+            )
+        assert infer_cell("f", sample, Design(interval="linear")).df is not None
 
 
 @pytest.mark.parametrize("events", [0, 3, 20])

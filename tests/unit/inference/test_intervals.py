@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -7,6 +9,7 @@ from kvstats.inference.intervals import (
     clustered_wilson_interval,
     effective_size,
     korn_graubard_interval,
+    log_interval,
     student_ratio,
     wilson_interval,
     wilson_size,
@@ -72,3 +75,10 @@ def test_wilson_of_clusters_is_wider():
     independent = np.subtract(*clustered_wilson_interval(0.2, np.sqrt(0.16 / 79), 80, 80, 79))
     clustered = np.subtract(*clustered_wilson_interval(0.2, np.sqrt(0.16 / 9), 80, 10, 9))
     assert clustered < 2 * independent < 0
+
+
+def test_a_ratio_s_upper_bound_beyond_all_floats_is_infinite():
+    low, high = log_interval(0.1, 0.2, 1.0, 0.999)
+    assert (low, high) == (0.0, math.inf)
+    low, high = log_interval(0.1, 0.2, 1.0, 0.99)
+    assert 0 < low < 0.1 < high < math.inf

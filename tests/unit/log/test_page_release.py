@@ -277,6 +277,21 @@ def test_what_a_gated_arm_kept_follows_from_its_gate(write):
     assert gated["kept_fraction"].to_list() == [0.4, 1.0, None, 0.9]
 
 
+def test_a_gate_without_a_gated_arm_is_kept(write):
+    row = {"id": 0, "task": "t", "budget": 0.5, "drop": 0.05, "gate_open": False, "tau": 0.07}
+    log = read_log(write([row | {"correct_plain": True, "correct_full": True}]))
+    assert log.runs["gate_open"].to_list() == [None, None]
+    (plain,) = log.runs.filter(arm="plain")["extra"]
+    assert json.loads(plain) == {"gate_open": False, "tau": 0.07}
+
+
+def test_a_full_cache_that_keeps_less_is_a_fault(write):
+    row = {"id": 0, "task": "t", "budget": 0.5, "correct_plain": True, "correct_full": True}
+    assert read_log(write([row | {"kept_full": 1.0}])).runs.height == 2
+    with pytest.raises(InputError, match=r"has kept_full=0\.98, and the full cache keeps all"):
+        read_log(write([row | {"kept_full": 0.98}]))
+
+
 def test_a_full_cache_repeated_in_each_row_is_one_run(write):
     rows = [
         {

@@ -8,6 +8,7 @@ import pytest
 from kvstats.errors import InputError
 from kvstats.log import InputRecord, log_from_records
 from kvstats.policies import midpoint_threshold, z_threshold
+from kvstats.policies.pilot import drawn
 
 
 def inputs(drops, task="t", model="m", condition=None):
@@ -80,7 +81,8 @@ MIDPOINT = {"capacity_task": "mk3", "dilution_task": "vt"}
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"pilot_size": 41}, "midpoint_threshold: pilot_size=41 is not even; half of the pilot is of each"),
+        ({"pilot_size": 41}, "midpoint_threshold: pilot_size=41 is no even number; half of the pilot is of"),
+        ({"pilot_size": "40"}, "midpoint_threshold: pilot_size='40' is no even number; half of the pilot is"),
         ({"pilot_size": 80}, "midpoint_threshold: pilot_size=40 exceeds the 30 inputs of mk3; pass fewer"),
         ({"pilot_size": 2}, "midpoint_threshold: pilot_size=1 is not a whole number of at least 2"),
         ({"dilution_task": "mk3"}, "dilution_task='mk3' is the capacity-bound task too; name two tasks"),
@@ -130,3 +132,11 @@ def test_pilots_without_a_z_score_are_refused(records, arguments, message):
 def test_a_pilot_without_a_signal_is_no_fault_where_it_is_not_selected():
     log = log_from_records(inputs([0.1, 0.3, None]))
     assert z_threshold(log, where="drop IS NOT NULL").pilot_size == 2
+
+
+def test_a_draw_does_not_depend_on_the_order_of_rows():
+    rows = log_from_records(inputs([0.01 * n for n in range(20)])).inputs
+    first = drawn("f", rows, 6, 0, "all")
+    again = drawn("f", rows[::-1], 6, 0, "all")
+    assert first["input_id"].to_list() == again["input_id"].to_list()
+    assert first["input_id"].n_unique() == 6

@@ -1,5 +1,7 @@
 import re
 
+import numpy as np
+import polars as pl
 import pytest
 
 import kvstats as kv
@@ -85,6 +87,41 @@ def test_budgets_models_and_seeds_are_ranked_apart_unless_told(log):
     assert outcomes(same, "recompute") == outcomes(
         kv.recompute(log, base="poisson", signal="certificate", share=0.5), "recompute"
     )
+
+
+def test_seeds_are_ranked_apart_by_default(make_records):
+    records = make_records({"full": {1.0: FULL}})
+    for seed, lift in ((0, 0), (1, 10)):
+        certificate = [value + lift for value in CERTIFICATE]
+        records += make_records({"poisson": {0.25: BASE}}, signals={"certificate": certificate}, seed=seed)
+    again = kv.recompute(log_from_records(records), base="poisson", signal="certificate", share=0.25)
+    for seed in (0, 1):
+        rows = again.runs.filter(arm="recompute", seed=seed).sort("input_id")
+        assert rows["rerun"].to_list() == [1, 0, 0, 1, 0, 0, 0, 0]
+
+
+def test_numbers_of_numpy_are_numbers(log):
+    again = kv.recompute(log, base="poisson", signal="certificate", share=np.float32(0.25))
+    assert outcomes(again, "recompute", column="rerun") == [1, 0, 0, 1, 0, 0, 0, 0]
+    raised = kv.escalate(log, base="poisson", to_budget=0.5, signal="certificate", tau=np.int64(7))
+    assert outcomes(raised, "escalate", column="rerun") == [1, 0, 0, 1, 0, 0, 0, 0]
+
+
+def test_a_run_without_a_budget_has_no_larger_one(log):
+    runs = log.runs.with_columns(
+        budget=pl.when((pl.col("arm") == "poisson") & (pl.col("input_id") == "i003"))
+        .then(None)
+        .otherwise("budget"),
+        budget_tokens=pl.when(pl.col("budget") == 0.25).then(64).otherwise(128),
+    )
+    odd = log.with_runs(runs)
+    message = (
+        "{}: base='poisson' has no budget in 2 of 16 rows, such as (suite=s, model=m, task=qa, input_id=i003"
+    )
+    with pytest.raises(InputError, match=re.escape(message.format("escalate"))):
+        kv.escalate(odd, base="poisson", to_budget=0.5, signal="certificate", share=0.5)
+    with pytest.raises(InputError, match=re.escape(message.format("random_gate"))):
+        kv.random_gate(odd, base="poisson", to_budget=0.5, share=0.5)
 
 
 def test_the_signal_may_be_of_the_input(make_log):
@@ -189,6 +226,11 @@ RAISED = {"base": "poisson", "signal": "certificate", "to_budget": 0.5}
         ({"margin": "all"}, "recompute: margin='all' is not known"),
         ({"within": ["tsk"]}, "recompute: within='tsk' is not a column"),
         ({"within": "references"}, "recompute: within='references' is a column of lists"),
+        (
+            {"within": ["task", "task"]},
+            "recompute: within=['task', 'task'] is not a list of different columns",
+        ),
+        ({"within": []}, "recompute: within=[] is not a list of different columns"),
         ({"name": "full"}, "recompute: name='full' is taken"),
         ({"full": "ful"}, "recompute: full='ful' is not an arm"),
     ],
@@ -206,6 +248,7 @@ def test_bad_input_of_recomputation(log, arguments, message):
             {"to_budget": 0.7},
             "random_gate: to_budget=0.7 is no budget of arm 'poisson'; it has 0.25, 0.5",
         ),
+        ({"to_budget": "half"}, "random_gate: to_budget='half' is not a number; it has 0.25, 0.5"),
     ],
 )
 def test_bad_input_of_random_gating(log, arguments, message):

@@ -40,7 +40,7 @@ claims:
     statement: It gains where half of the inputs ask for keys.
     estimator: mixture_delta
     arguments: {arm: gate, baseline: evict, tasks: [qa], shares: [0.5]}
-    supported: estimate > 0
+    supported: share = 0.5 AND estimate > 0
   - id: best
     statement: At its best budget the gate is as good.
     estimator: best_accuracy

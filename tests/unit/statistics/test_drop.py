@@ -130,3 +130,8 @@ def test_arrays_that_are_no_profiles(function):
         function([[0.1], [0.2]])
     with pytest.raises(InputError, match="holds a number that is not finite; leave such inputs out"):
         function([[0.1, np.nan]])
+
+
+def test_a_step_may_be_a_number_of_numpy():
+    for found, expected in zip(layer_bins(11, layers=np.int64(2)), layer_bins(11, layers=2), strict=True):
+        assert found.tolist() == expected.tolist()

@@ -104,3 +104,16 @@ def test_messages():
         InputError, match=r"OrderedConcordance: group='array of shape \(1,\)' does not fit 2 rows"
     ):
         OrderedConcordance([1.0, 2.0], [1])
+
+
+def test_tied_means_have_the_influence_of_the_first_whatever_the_order_of_rows():
+    rng = np.random.default_rng(0)
+    y = np.array([0.1, 0.2, 0.3, 0.3, 0.1, 0.2, 0.7, 0.9, 0.8, 0.6, 1.0, 0.8])
+    group = np.repeat(["a", "b", "c", "d"], 3)
+    expected = GroupGap(y, group, ["c", "d"]).influence(np.ones(12))
+    assert (expected[3:6] == 0).all()
+    assert (expected[9:] == 0).all()
+    for _ in range(20):
+        order = rng.permutation(12)
+        found = GroupGap(y[order], group[order], ["c", "d"]).influence(np.ones(12))
+        assert found == pytest.approx(expected[order], abs=1e-12)

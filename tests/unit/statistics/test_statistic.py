@@ -1,4 +1,7 @@
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -101,3 +104,38 @@ def test_values_of_a_matrix_of_weights_are_the_values_row_by_row(index):
 def test_matrices_that_are_no_weights_are_refused(index, matrix, message):
     with pytest.raises(InputError, match=re.escape(message)):
         statistics_of(30)[index].values(matrix)
+
+
+VALUES_OF_LONG_COLUMNS = """
+import numpy as np
+from kvstats.statistics import AUC, Mean, Quantile, RankCorrelation, RiskCoverageArea, StratifiedAUC
+from kvstats.statistics import TopShareMean
+
+random = np.random.default_rng(0)
+n = 50_000
+x, y, w = random.normal(size=n), random.normal(size=n), random.uniform(0.5, 2, size=n)
+label, stratum, codes = y > 0.3, np.arange(n) % 7, np.arange(n) // 5
+counts = random.multinomial(n // 5, np.full(n // 5, 5 / n), size=3).astype(float)
+for statistic in (
+    AUC(x, label), StratifiedAUC(x, label, stratum), Mean(y), TopShareMean(x, y, 0 * y, 0.25),
+    RankCorrelation(x, y), RiskCoverageArea(x, label), Quantile(x),
+):
+    influence = statistic.influence(w)
+    resampled = statistic.cluster_values(counts, codes, w)
+    print(statistic.value(w).hex(), influence.tobytes().hex()[-64:], resampled.tobytes().hex())
+"""
+
+
+def test_threads_change_no_figure():
+    shown = [
+        subprocess.run(
+            [sys.executable, "-c", VALUES_OF_LONG_COLUMNS],
+            env={**os.environ, "OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for threads in ("1", "4")
+    ]
+    assert shown[0].count("\n") == 7
+    assert shown[0] == shown[1]
