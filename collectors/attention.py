@@ -107,7 +107,8 @@ def window_attention(query: Tensor, key: Tensor, scaling: float, window: int) ->
     """
     n_heads, n_key_heads, total = query.shape[1], key.shape[1], key.shape[2]
     last = query[0, :, -window:].reshape(n_key_heads, n_heads // n_key_heads, -1, query.shape[-1])
-    logits = torch.einsum("hgwd,htd->hgwt", last, key[0]).float() * scaling
+    # In float32 from the start: a product of queries and keys that is not yet scaled can exceed float16.
+    logits = torch.einsum("hgwd,htd->hgwt", last.float(), key[0].float()) * scaling
     size = logits.shape[2]
     position = torch.arange(total, device=key.device)
     later = position[None, :] > position[total - size :, None]

@@ -24,15 +24,12 @@ class Cell:
         Where and when.
     variance, radius : Tensor, shape [R, H'], float32
         By observed row and sampled head.
-    true_error : Tensor, shape [R, H'], optional
-        Error relative to the norm of the estimate, where it was asked for.
     """
 
     layer: int
     step: int
     variance: Tensor
     radius: Tensor
-    true_error: Tensor | None
 
 
 @dataclass
@@ -53,8 +50,7 @@ class CertificateObserver:
     r"""Certify the reads of some rows of a batch whose evicted positions are still in the cache.
 
     The read of decode step s is the one whose output gives generated token s. Positions after the
-    prefilled ones are certain. As evicted keys and values are only masked, the full attention output is
-    at hand, and the true error of a read costs one more softmax.
+    prefilled ones are certain.
 
     Attributes
     ----------
@@ -68,8 +64,6 @@ class CertificateObserver:
         Layers to sample.
     steps : int
         Decode steps to certify, from the first.
-    truth_steps : frozenset of int
-        Steps at which the true error is computed as well.
     delta : float
         Nominal failure probability of the radius.
     step : int
@@ -93,7 +87,6 @@ class CertificateObserver:
     heads: list[int]
     layers: frozenset[int]
     steps: int = 6
-    truth_steps: frozenset[int] = frozenset()
     delta: float = 0.1
     step: int = 0
     reads: dict[int, LayerReads] = field(default_factory=dict, init=False, repr=False)
@@ -170,18 +163,10 @@ class CertificateObserver:
         norm = torch.linalg.vector_norm(estimate, dim=-1) + NORM_GUARD
         radius = ((2.0 * log_term * variance).sqrt() + largest * log_term) / norm
 
-        cells = []
-        for place, step in enumerate(reads.steps):
-            error = None
-            if step in self.truth_steps:
-                length = reads.lengths[place]
-                share = logits[:, :, :, place, :length].double().softmax(-1)
-                off = share @ value[:, :, :length] - estimate[:, :, :, place]
-                error = group.flat(torch.linalg.vector_norm(off, dim=-1) / norm[..., place])
-            cells.append(
-                Cell(layer, step, group.flat(variance[..., place]), group.flat(radius[..., place]), error)
-            )
-        return cells
+        return [
+            Cell(layer, step, group.flat(variance[..., place]), group.flat(radius[..., place]))
+            for place, step in enumerate(reads.steps)
+        ]
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,16 @@ from collectors.config import StudyPlan
 from collectors.decode import Generation
 from collectors.rows import Row, stack_rows
 
-__all__ = ["CERTIFIED", "is_certified", "make_certificate", "radii_of_runs"]
-
-CERTIFIED = ("poisson", "conditional_poisson")
-"""Designs whose reads have a certificate, where they carry the offset log(1/pi)."""
+__all__ = ["is_certified", "make_certificate", "radii_of_runs"]
 
 
 def is_certified(row: Row) -> bool:
-    """Return whether the reads of a row have a certificate."""
-    return row.selection.design in CERTIFIED and row.selection.offset
+    """Return whether the reads of a row have a certificate: a Poisson sample's, with the offset log(1/pi).
+
+    The certificate takes the positions to be drawn independently. In a sample of fixed size they are not,
+    and its variance may be larger than that of independent draws.
+    """
+    return row.selection.design == "poisson" and row.selection.offset
 
 
 def make_certificate(

@@ -14,7 +14,8 @@ import torch
 from collectors.comparison import Comparison, Verdict, compare_blocks, worst
 from collectors.compute import Block, compute_unit, device_names, load_for
 from collectors.config import StudyPlan
-from collectors.failure import error_of
+from collectors.failure import error_of, error_text, failed_block
+from collectors.models import LoadedModel
 from collectors.run import study_record
 from collectors.units import Unit, UnitKey, plan_units
 from kvstats.errors import InputError
@@ -117,7 +118,7 @@ def check_log(
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        pairs = [(logged[unit.key(plan.seed)], compute_unit(plan, loaded, unit)) for unit in chosen]
+        pairs = [(logged[unit.key(plan.seed)], repeated(plan, loaded, unit)) for unit in chosen]
     finally:
         torch.set_num_threads(threads)
     comparisons = [item for before, after in pairs for item in compare_blocks(before, after, tau)]
@@ -134,6 +135,14 @@ def check_log(
         offenders=offenders[:MOST_OFFENDERS],
         notes=list(changes(study, study_record(plan, loaded))),
     )
+
+
+def repeated(plan: StudyPlan, loaded: LoadedModel, unit: Unit) -> Block:
+    """Run a unit again; whatever it raises is what came out."""
+    try:
+        return compute_unit(plan, loaded, unit)
+    except Exception as error:
+        return failed_block(plan, unit, error_text(error))
 
 
 def records(file: Path) -> Iterator[msgspec.Struct]:

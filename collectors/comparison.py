@@ -7,6 +7,7 @@ from typing import Literal
 
 import msgspec
 
+from collectors.failure import error_of
 from kvstats.log.records import InputRecord, Record, RunRecord
 
 __all__ = ["Comparison", "Verdict", "compare_blocks", "compare_numbers", "worst"]
@@ -122,7 +123,7 @@ def compare_blocks(logged: Sequence[Record], found: Sequence[Record], tau: float
     Parameters
     ----------
     logged, found : sequence of records
-        Runs and the input record.
+        Runs and the input record. Where the repetition failed, its error is all that is compared.
     tau : float
         Threshold of the gate decision.
     """
@@ -130,6 +131,10 @@ def compare_blocks(logged: Sequence[Record], found: Sequence[Record], tau: float
         [item for item in side if isinstance(item, InputRecord)] for side in (logged, found)
     )
     where = f"{before.input_id}, {before.condition}"
+    error = error_of(found)
+    if error is not None:
+        yield compare_same(where, "error", error_of(logged), error)
+        return
     yield compare_same(where, "prompt length", before.context_tokens, after.context_tokens)
     yield compare_same(where, "prompt", before.prompt_hash, after.prompt_hash)
     yield from compare_optional(where, "drop", before.drop, after.drop)
@@ -172,9 +177,8 @@ def compare_runs(where: str, logged: RunRecord, found: RunRecord) -> Iterator[Co
     yield compare_same(where, "kept tokens", logged.n_kept, found.n_kept)
     yield from compare_optional(where, "score", logged.score, found.score)
     yield from compare_signals(where, logged.signals, found.signals)
-    if logged.certificate_per_head is not None and found.certificate_per_head is not None:
-        before, after = (
-            [value for layer in item.certificate_per_head or [] for value in layer]
-            for item in (logged, found)
-        )
-        yield compare_numbers(where, "certificate_per_head", before, after)
+    before, after = (
+        None if radii is None else [value for layer in radii for value in layer]
+        for radii in (logged.certificate_per_head, found.certificate_per_head)
+    )
+    yield from compare_optional(where, "certificate_per_head", before, after)

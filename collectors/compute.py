@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import sys
@@ -19,7 +20,7 @@ from multiprocessing.queues import SimpleQueue
 import msgspec
 import torch
 
-from collectors.config import StudyPlan
+from collectors.config import DEVICE, StudyPlan
 from collectors.failure import error_text, failed_block
 from collectors.models import LoadedModel, load_model
 from collectors.record import collect_input
@@ -27,6 +28,7 @@ from collectors.tasks import make_example
 from collectors.units import Unit
 from kvstats.errors import InputError
 from kvstats.log.records import InputRecord, ReplayRecord, RunRecord
+from kvstats.log.write import encode_record
 
 __all__ = ["Outcome", "compute", "compute_unit", "device_names", "load_for"]
 
@@ -78,13 +80,15 @@ def device_names(device: str, workers: int) -> list[str]:
     Raises
     ------
     InputError
-        The machine lacks the GPU, or has fewer than workers.
+        The name is no device, or the machine lacks the GPU, or has fewer than workers.
 
     Examples
     --------
     >>> device_names("cpu", 2)
     ['cpu', 'cpu']
     """
+    if not re.fullmatch(DEVICE, device):
+        raise InputError.argument("collect", "device", device, "is unknown", "write cpu, cuda or cuda:0")
     if device == "cpu":
         return [device] * workers
     count = torch.cuda.device_count()
@@ -111,7 +115,13 @@ def load_for(
 
 
 def compute_unit(plan: StudyPlan, loaded: LoadedModel, unit: Unit) -> Block:
-    """Run one unit and return its records."""
+    """Run one unit and return its records.
+
+    Raises
+    ------
+    InputError
+        A record holds what a log cannot, such as a number that overflowed.
+    """
     example = make_example(
         unit.task,
         seed=plan.seed,
@@ -120,7 +130,10 @@ def compute_unit(plan: StudyPlan, loaded: LoadedModel, unit: Unit) -> Block:
         tokenizer=loaded.tokenizer,
         source=plan.sources.get(unit.task),
     )
-    return collect_input(loaded, plan, example, unit.condition, index=unit.index)
+    block = collect_input(loaded, plan, example, unit.condition, index=unit.index)
+    for record in block:
+        encode_record(record)
+    return block
 
 
 def begin_worker(plan: StudyPlan, revision: str | None, devices: SimpleQueue[str]) -> None:

@@ -10,8 +10,12 @@ from msgspec import Meta
 
 from collectors.evictors import ConditionalPoisson, Evictor, Poisson, Protected, needs_question
 from collectors.plan_parts import (
+    Budget,
     FirstInputs,
+    Name,
+    NonNegative,
     PermutationPlan,
+    Positive,
     ReplayPlan,
     RetrievalPlan,
     check_once,
@@ -25,10 +29,6 @@ from kvstats.errors import nearest_name
 __all__ = ["Arm", "CertificatePlan", "Condition", "ReplayPlan", "StudyPlan", "read_plan"]
 
 Condition = Literal["aware", "stream"]
-Budget = Annotated[float, Meta(gt=0.0, le=1.0)]
-Positive = Annotated[int, Meta(ge=1)]
-NonNegative = Annotated[int, Meta(ge=0)]
-Name = Annotated[str, Meta(min_length=1)]
 DEVICE = r"^(cpu|cuda(:[0-9]{1,3})?)$"
 
 
@@ -250,8 +250,14 @@ def check_length(document: Document, plan: StudyPlan) -> None:
         )
     for index, arm in enumerate(plan.arms):
         for position, budget in enumerate(arm.budgets):
-            sampled = isinstance(arm.evictor, Poisson | ConditionalPoisson)
-            if sampled and budget * plan.length <= protected:
+            match arm.evictor:
+                case Poisson():
+                    kept = budget * plan.length
+                case ConditionalPoisson():
+                    kept = round(budget * plan.length)
+                case _:
+                    continue
+            if kept <= protected:
                 place: Place = ("arms", index, "budgets", position)
                 raise document.error(
                     place,

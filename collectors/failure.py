@@ -51,7 +51,7 @@ def failed_block(plan: StudyPlan, unit: Unit, error: str) -> list[RunRecord | In
     }
     runs = [
         RunRecord(**key, arm=row.arm, budget=row.budget, seed=row.seed, error=error)
-        for row in planned_rows(plan)
+        for row in planned_rows(plan, unit.condition)
     ]
     return [*runs, InputRecord(**key)]
 

@@ -31,12 +31,12 @@ PILOT_SEED_DISTANCE = 1_000_000
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """Runs that differ in nothing but their input."""
+    """Runs that differ in nothing but their input; the control without a context has no budget."""
 
     task: str
     condition: Condition
     arm: str
-    budget: float
+    budget: float | None
     seed: int
     inputs: int
 
@@ -89,7 +89,8 @@ class Forecast(msgspec.Struct, frozen=True):
     cells : list of Cell
         Tasks, conditions, arms, budgets and seeds, with their numbers of inputs.
     units, runs : int
-        Inputs, each under one condition, and generations.
+        Inputs, each under one condition, and generations: the most that there can be, as inputs without a
+        known place of the answer have no oracle.
     pilot : Pilot or None
         Time and memory; None when no pilot was asked for.
     """
@@ -107,14 +108,12 @@ class Forecast(msgspec.Struct, frozen=True):
 
 def forecast(plan: StudyPlan, *, pilot: Pilot | None = None) -> Forecast:
     """Count the cells, units and runs of a plan."""
-    rows = planned_rows(plan)
     cells = [
         Cell(task, condition, *row, inputs=inputs)
         for task, inputs in plan.tasks.items()
         for condition in plan.conditions
-        for row in rows
+        for row in planned_rows(plan, condition)
     ]
-    units = len(plan_units(plan))
     return Forecast(
         suite=plan.suite,
         model=plan.model,
@@ -122,24 +121,32 @@ def forecast(plan: StudyPlan, *, pilot: Pilot | None = None) -> Forecast:
         device=plan.device,
         length=plan.length,
         cells=cells,
-        units=units,
-        runs=units * len(rows),
+        units=len(plan_units(plan)),
+        runs=sum(cell.inputs for cell in cells),
         pilot=pilot,
     )
 
 
 def pilot_units(plan: StudyPlan) -> list[Unit]:
-    """Choose three units, from tasks and conditions that stand evenly apart in the plan."""
+    """Choose three units, from tasks and conditions that stand evenly apart in the plan.
+
+    Their numbers are from the middle of each third of the inputs, as a plan asks more of the first ones.
+    """
     kinds = [(task, condition) for task in plan.tasks for condition in plan.conditions]
-    chosen = [kinds[place * len(kinds) // PILOT_INPUTS] for place in range(PILOT_INPUTS)]
-    return [
-        Unit(task, chosen[:place].count((task, condition)), condition)
-        for place, (task, condition) in enumerate(chosen)
-    ]
+    chosen: list[Unit] = []
+    for place in range(PILOT_INPUTS):
+        task, condition = kinds[place * len(kinds) // PILOT_INPUTS]
+        unit = Unit(task, (2 * place + 1) * plan.tasks[task] // (2 * PILOT_INPUTS), condition)
+        while unit in chosen:
+            unit = msgspec.structs.replace(unit, index=unit.index + 1)
+        chosen.append(unit)
+    return chosen
 
 
 def run_pilot(plan: StudyPlan, *, seed: int | None = None) -> Pilot:
     """Run three inputs of another seed in a process of their own.
+
+    Inputs that are read from a file or the hub are taken in another order, and may be among the study's.
 
     Parameters
     ----------
@@ -200,13 +207,15 @@ def shown_forecast(found: Forecast) -> Iterator[str]:
     for name in names:
         yield f"  {name:<{width}}  {inputs[name]} inputs under {len(conditions)} ({', '.join(conditions)})"
     yield "arms"
-    rows = [cell for cell in found.cells if (cell.task, cell.condition) == (names[0], conditions[0])]
-    for name in dict.fromkeys(cell.arm for cell in rows):
-        budgets = list(dict.fromkeys(cell.budget for cell in rows if cell.arm == name))
-        seeds = list(dict.fromkeys(cell.seed for cell in rows if cell.arm == name))
+    for name in dict.fromkeys(cell.arm for cell in found.cells):
+        mine = [cell for cell in found.cells if cell.arm == name]
+        under = list(dict.fromkeys(cell.condition for cell in mine))
+        seeds = list(dict.fromkeys(cell.seed for cell in mine))
+        budgets = list(dict.fromkeys(str(cell.budget) for cell in mine if cell.budget is not None))
         yield (
-            f"  {name:<{width}}  budgets {', '.join(map(str, budgets))}"
+            f"  {name:<{width}}  {'budgets ' + ', '.join(budgets) if budgets else 'no budget'}"
             + (f"; seeds {', '.join(map(str, seeds))}" if len(seeds) > 1 else "")
+            + (f"; {', '.join(under)} only" if under != conditions else "")
         )
     yield f"{len(found.cells)} cells, {found.units} inputs with their conditions, {found.runs} runs"
     if found.pilot is not None:

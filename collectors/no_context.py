@@ -9,10 +9,7 @@ from collectors.decode import Generation, decode, end_tokens
 from collectors.models import LoadedModel
 from collectors.tasks import Example
 
-__all__ = ["NO_CONTEXT", "answer_without_context"]
-
-NO_CONTEXT = "no_context"
-"""Name of the arm."""
+__all__ = ["answer_without_context"]
 
 
 def answer_without_context(loaded: LoadedModel, recorder: Recorder, example: Example) -> Generation:

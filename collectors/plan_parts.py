@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from collectors.evictors import ConditionalPoisson, Evictor, Poisson
+from collectors.evictors import Evictor, Poisson
 from kvstats.document import Document, Place, dotted
 from kvstats.errors import nearest_name
 
 if TYPE_CHECKING:
     from collectors.config import StudyPlan
 
-__all__ = ["FirstInputs", "PermutationPlan", "ReplayPlan", "RetrievalPlan", "check_parts"]
+__all__ = ["NO_CONTEXT", "FirstInputs", "PermutationPlan", "ReplayPlan", "RetrievalPlan", "check_parts"]
+
+NO_CONTEXT = "no_context"
+"""Name of the arm that is asked without its context."""
 
 Budget = Annotated[float, Meta(gt=0.0, le=1.0)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -49,7 +52,7 @@ class ReplayPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     queries : {"own", "full"}
         Whose query is held against the keys: each row's own, or, the same for all arms, the full cache's.
     without_offset : bool
-        Whether reads with a certificate are also replayed without the offset log(1/pi).
+        Whether reads of sampled caches that have the offset log(1/pi) are also replayed without it.
     """
 
     inputs: NonNegative = 0
@@ -113,7 +116,7 @@ class RetrievalPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def has_certificate(evictor: Evictor) -> bool:
     """Return whether the reads of what an evictor keeps have a certificate."""
-    return isinstance(evictor, Poisson | ConditionalPoisson) and evictor.offset
+    return isinstance(evictor, Poisson) and evictor.offset
 
 
 def check_parts(document: Document, plan: StudyPlan) -> None:
@@ -122,7 +125,7 @@ def check_parts(document: Document, plan: StudyPlan) -> None:
     check_named_arms(document, plan, ("replay", "arms"), plan.replay.arms or ())
     check_permutation(document, plan)
     check_retrieval(document, plan)
-    made = {"no_context"} if plan.no_context else set()
+    made = {NO_CONTEXT} if plan.no_context else set()
     made |= set(plan.retrieval.arms if plan.retrieval else ())
     for index, arm in enumerate(plan.arms):
         if arm.name in made:
@@ -178,7 +181,7 @@ def check_retrieval(document: Document, plan: StudyPlan) -> None:
         raise document.error(
             ("retrieval", "arm"),
             f"retrieval.arm is {arm.name!r}, which has no certificate to rank blocks by",
-            "name a poisson or conditional_poisson arm with offset",
+            "name a poisson arm with offset",
         )
     check_once(document, ("retrieval", "budgets"), retrieval.budgets)
     check_once(document, ("retrieval", "blocks"), retrieval.blocks)

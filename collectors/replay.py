@@ -97,7 +97,7 @@ class ReplayObserver:
         Whose read is replayed: the row's own, or that of the batch's first row, the full cache, so that all
         rows are held against the truth at the same queries.
     without_offset : bool
-        Whether to read each certified cache without its offset too.
+        Whether to read each sampled cache that has an offset without it too.
     permuted : Permuted, optional
         The reads to repeat with permuted values.
     step : int
@@ -131,8 +131,9 @@ class ReplayObserver:
             read = read_of_row(source, self.heads, query, key, value, scaling)
             kept, pi = design_of_read(row.selection, layer, self.heads, read.logits)
             permutations = self._permutations(row, layer)
-            for design, certified in designs_of(row, self.without_offset).items():
-                divisor = pi if certified else torch.ones_like(pi)
+            for design, with_offset in designs_of(row, self.without_offset).items():
+                divisor = pi if with_offset else torch.ones_like(pi)
+                certified = with_offset and is_certified(row)
                 for number in range(permutations + 1):
                     seen = self._permute(read, kept, row, number) if number else read
                     certificate = attention_certificate(
@@ -164,12 +165,12 @@ class ReplayObserver:
 
 
 def designs_of(row: Row, without_offset: bool) -> dict[str, bool]:
-    """Name the designs under which a row's cache is read, and whether each is certified."""
-    design, certified = row.selection.design, is_certified(row)
+    """Name the designs under which a row's cache is read, and whether each reads with the offset."""
+    design, sampled = row.selection.design, bool((row.selection.inclusion_probability < 1).any())
     plain = f"{design}_without_offset"
     if not row.selection.offset:
         return {plain: False}
-    return {design: True, plain: False} if certified and without_offset else {design: certified}
+    return {design: True, plain: False} if sampled and without_offset else {design: True}
 
 
 def make_replay(

@@ -78,7 +78,8 @@ def finished_units(path: Path) -> set[UnitKey]:
 def drop_failed_units(path: Path) -> int:
     """Take the blocks with errors out of a log, and what a kill left unfinished at its end.
 
-    The log is written anew beside itself and put in its place when it is whole.
+    The log, of which the caller holds the lock, is written anew beside itself and put in its place when it
+    is whole; what a kill leaves of it is written over the next time.
 
     Returns
     -------
@@ -86,7 +87,7 @@ def drop_failed_units(path: Path) -> int:
         How many units were taken out.
     """
     dropped = 0
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part = path.with_name(f"{path.name}.part")
     with part.open("wb") as kept:
         block: list[tuple[bytes, Record]] = []
         for line, record in whole_lines(path):

@@ -120,9 +120,9 @@ def run_plan(
     Raises
     ------
     InputError
-        The log was begun by another plan or with other versions of the libraries, holds a line that breaks
-        the contract, or is being written by another process; the machine lacks the GPUs; or the first
-        three inputs that were run all failed.
+        The log is a compressed one, was begun by another plan or with other versions of the libraries, holds
+        a line that breaks the contract, or is being written by another process; the machine lacks the GPUs;
+        or the first three inputs that were run all failed.
 
     Notes
     -----
@@ -131,6 +131,14 @@ def run_plan(
     in every run, and is not run again unless that is asked for; then it comes last.
     """
     file = Path(path)
+    if file.suffix == ".gz":
+        raise InputError.argument(
+            "run_plan",
+            "path",
+            str(file),
+            "cannot be appended to",
+            "name a .jsonl file; compress it when done",
+        )
     device_names(plan.device, workers)
     study = study_record(plan, load_model(plan.model, dtype=plan.dtype))
     with written_alone(file):

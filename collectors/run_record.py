@@ -11,7 +11,7 @@ from torch import Tensor
 from collectors.config import StudyPlan
 from collectors.decode import Generation
 from collectors.models import LoadedModel
-from collectors.no_context import NO_CONTEXT
+from collectors.plan_parts import NO_CONTEXT
 from collectors.prefill import Prefill
 from collectors.rows import Row
 from collectors.signals import cache_bytes, selection_signals

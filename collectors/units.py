@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from collectors.config import Condition, StudyPlan
+from collectors.plan_parts import NO_CONTEXT
 from collectors.tasks import example_id
 
 __all__ = ["PlannedRow", "Unit", "UnitKey", "plan_units", "planned_rows"]
@@ -32,10 +33,10 @@ class Unit(msgspec.Struct, frozen=True):
 
 
 class PlannedRow(NamedTuple):
-    """One run of each unit: an arm at a budget, with one draw of its chance."""
+    """One run of a unit: an arm at a budget, with one draw of its chance; the control has no budget."""
 
     arm: str
-    budget: float
+    budget: float | None
     seed: int
 
 
@@ -51,14 +52,18 @@ def plan_units(plan: StudyPlan) -> list[Unit]:
     ]
 
 
-def planned_rows(plan: StudyPlan) -> list[PlannedRow]:
-    """List the runs of each unit, the full cache first."""
-    return [
-        PlannedRow("full", 1.0, 0),
-        *(
-            PlannedRow(arm.name, budget, seed)
-            for arm in plan.arms
-            for budget in arm.budgets
-            for seed in arm.seeds
-        ),
-    ]
+def planned_rows(plan: StudyPlan, condition: Condition) -> list[PlannedRow]:
+    """List the runs of each unit under a condition, in the order of a log.
+
+    The oracle of a retrieval is among them, which a unit lacks where no block holds the answer.
+    """
+    rows = [PlannedRow("full", 1.0, 0)]
+    for arm in plan.arms_under(condition):
+        rows += [PlannedRow(arm.name, budget, seed) for budget in arm.budgets for seed in arm.seeds]
+    retrieval = plan.retrieval
+    if retrieval is not None:
+        again = [row for row in rows if row.arm == retrieval.arm and row.budget in retrieval.budgets]
+        rows += [PlannedRow(name, row.budget, row.seed) for row in again for name in retrieval.arms]
+    if plan.no_context:
+        rows.append(PlannedRow(NO_CONTEXT, None, 0))
+    return rows

@@ -41,6 +41,10 @@ class ConditionalPoisson(
 
     Notes
     -----
+    With the offset a read is the Hájek estimate of the full one, but it has no certificate, which is one of
+    independent draws; that of a fixed size needs the joint probability of each pair of positions, a T x T
+    matrix. Replays hold such reads against the truth.
+
     The odds of each layer and head are fitted apart, in time O(T m) an iteration, which is hundreds of times
     slower than a Poisson draw: one set for all layers costs a few percent of a prefill, sets by head more
     than the prefill itself.

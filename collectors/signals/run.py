@@ -69,8 +69,9 @@ def retained_entropy(selection: Selection, attention: Tensor) -> float | None:
     Returns
     -------
     float or None
-        In [0, 1], averaged over layers and heads; None when some layer or head keeps fewer than two
-        positions, or none that the window attended to.
+        In [0, 1], averaged over layers and heads; where the heads share their kept positions, it is that of
+        the attention averaged over them. None when some layer or head keeps fewer than two positions, or
+        none that the window attended to.
     """
     weight, kept = by_layer(selection, attention)
     count = kept.sum(-1)

@@ -83,7 +83,7 @@ def longbench_passage(record: LongBenchRecord, source: Source, signals: dict[str
         instruction, question = published_prompt(source.prompts, dataset)
         prefix = ""
     return Passage(
-        instruction=instruction,
+        instruction=instruction.replace("{input}", record.input),
         question=question.replace("{input}", record.input),
         prefix=prefix,
         body=GivenText(record.context),

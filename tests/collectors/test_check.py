@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 
-from collectors.check import check_log, choose, survey
+from collectors.check import check_log, choose, repeated, survey
+from collectors.cli import app
 from collectors.comparison import compare_blocks, compare_numbers, worst
 from collectors.config import read_plan
-from collectors.failure import failed_block
+from collectors.failure import error_of, failed_block
+from collectors.models import LoadedModel
 from collectors.units import Unit
 from kvstats.errors import InputError
 from kvstats.log.records import InputRecord, ReplayRecord, RunRecord, StudyRecord
@@ -24,8 +25,6 @@ from kvstats.log.write import encode_record
 ROOT = Path(__file__).parents[2]
 RELEASED = ROOT / "notebooks" / "needles" / "smollm2-135m.jsonl.gz"
 STUDY = ROOT / "notebooks" / "needles" / "study.yaml"
-COMMAND = [sys.executable, "-c", "from collectors.cli import main\nif __name__ == '__main__': main()"]
-
 KEY = {"suite": "s", "model": "m", "task": "t", "input_id": "t-1-0000", "condition": "aware"}
 
 
@@ -113,6 +112,11 @@ def test_a_block_equals_itself_in_every_quantity():
             {"certificate_per_head": [[1.0, 2.0]]},
             ("different", "certificate_per_head", "'4 numbers'", "'2 n"),
         ),
+        (
+            1,
+            {"certificate_per_head": None},
+            ("different", "certificate_per_head", "[1.0, 2.0, 3.0, 4.0]", "None"),
+        ),
         (1, {"arm": "h2o"}, ("different", "run", "'logged'", "'not planned'")),
         (3, {"context_tokens": 91}, ("different", "prompt length", "90", "91")),
         (3, {"prompt_hash": "ac"}, ("different", "prompt", "'ab'", "'ac'")),
@@ -136,6 +140,18 @@ def test_the_gate_decision_is_compared_at_its_threshold():
     assert faults(logged, found, tau=0.08005)[1] == ("different", "gate", "'closed'", "'open'")
     # Not below the threshold is open.
     assert not [item for item in faults(logged, found, tau=0.08) if item[1] == "gate"]
+
+
+def test_a_repetition_that_fails_is_named_by_its_error():
+    failed = [msgspec.structs.replace(run, error="RuntimeError: no") for run in block()[:2]]
+    assert faults(block(), [*failed, InputRecord(**KEY)]) == [
+        ("different", "error", "None", "'RuntimeError: no'")
+    ]
+    plan = read_plan(STUDY)
+    unit = Unit("niah_single", 0, "aware")
+    found = repeated(plan, LoadedModel(None, None, "m", None), unit)
+    assert error_of(found).startswith("AttributeError: 'NoneType' object has no attribute")
+    assert found[-1].input_id == unit.input_id(plan.seed)
 
 
 def test_signals_that_are_recorded_since_then_are_passed_over():
@@ -218,10 +234,9 @@ def test_the_inputs_are_drawn_over_the_whole_log():
 
 
 def check(log: Path, *options: str) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [*COMMAND, "check", str(log), *options], capture_output=True, text=True, timeout=300
-    )
-    return done.returncode, done.stdout, done.stderr
+    """Check as the command does, in this process, which has its libraries loaded."""
+    done = CliRunner().invoke(app, ["check", str(log), *options], catch_exceptions=False)
+    return done.exit_code, done.stdout, done.stderr
 
 
 def test_a_released_log_is_reproduced_and_a_tampered_one_is_not(tmp_path):

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import torch
 
-from collectors.attention import recording
+from collectors.attention import recording, window_attention
 from collectors.comparison import compare_blocks, worst
 from collectors.compute import compute_unit, device_names, load_for
 from collectors.config import StudyPlan
@@ -110,6 +110,20 @@ def test_bfloat16_is_near(by_dtype):
     )
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_the_window_is_captured_where_unscaled_products_exceed_half_precision(dtype):
+    """Products of up to 64 times 64 times 64 are more than the 65504 of float16; scaled, they are 32768."""
+    generator = torch.Generator().manual_seed(0)
+    query, key = (torch.randn(1, heads, 9, 64, generator=generator).mul(8) for heads in (4, 2))
+    query[..., :], key[:, :, 3] = 64.0, 64.0
+    key[:, :, 4] = 63.5
+    query, key = query.to(dtype), key.to(dtype)
+    found = window_attention(query, key, 0.125, 4)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, window_attention(query.double(), key.double(), 0.125, 4))
+    assert (found[:, 3] == 1).all()
+
+
 @pytest.fixture
 def on_gpu() -> Iterator[LoadedModel]:
     if not torch.cuda.is_available():
@@ -122,6 +136,26 @@ def test_a_gpu_makes_the_records_of_the_processor(smollm2, on_gpu):
     here, there = compute_unit(PLAN, smollm2, UNIT), compute_unit(PLAN, on_gpu, UNIT)
     verdict = worst(item.verdict for item in compare_blocks(here, there, tau=0.07))
     assert verdict in ("reproduced", "drifted")
+
+
+def test_a_number_that_no_log_can_hold_is_an_error_of_its_unit(smollm2):
+    """Weights of a last layer that overflow make every log-probability undefined."""
+    norm = smollm2.model.model.norm.weight
+    before = norm.detach().clone()
+    try:
+        norm.data.fill_(float("inf"))
+        with pytest.raises(
+            InputError, match=r"encode_record: signals\.logprob=nan is not finite; write None"
+        ):
+            compute_unit(PLAN, smollm2, UNIT)
+    finally:
+        norm.data.copy_(before)
+
+
+@pytest.mark.parametrize("name", ["gpu", "mps", "cuda:", "cuda:0\n", ""])
+def test_a_device_of_another_kind_is_refused(name):
+    with pytest.raises(InputError, match=r"collect: device='.*' is unknown; write cpu, cuda or cuda:0"):
+        device_names(name, 1)
 
 
 def test_each_worker_has_a_device():

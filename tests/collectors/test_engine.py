@@ -7,9 +7,10 @@ import math
 import numpy as np
 import pytest
 import torch
+from transformers import DynamicCache
 
 from collectors.attention import ATTENTION_NAME, recording
-from collectors.cache import expand_cache, slice_cache
+from collectors.cache import expand_cache
 from collectors.certificate import CertificateObserver
 from collectors.decode import decode, end_tokens
 from collectors.evictors import Poisson, Protected, SnapKV, keep_everything
@@ -24,6 +25,15 @@ NEW_TOKENS = 10
 @pytest.fixture(scope="module")
 def example(smollm2: LoadedModel) -> Example:
     return make_example("niah_single", seed=3, index=0, length=230, tokenizer=smollm2.tokenizer)
+
+
+def slice_cache(cache: DynamicCache, kept: torch.Tensor) -> DynamicCache:
+    """Copy only the kept positions [L, T], as a system that frees memory does."""
+    sliced = DynamicCache()
+    for number, layer in enumerate(cache.layers):
+        positions = torch.nonzero(kept[number])[:, 0]
+        sliced.update(layer.keys[:, :, positions], layer.values[:, :, positions], number)
+    return sliced
 
 
 def generate(smollm2: LoadedModel, example: Example, condition: str, selections, *, sliced: bool = False):
@@ -150,7 +160,6 @@ def test_the_certificate_of_a_read_equals_a_float64_loop(smollm2, example):
             heads=[0, 2, 7],
             layers=frozenset({0, 17}),
             steps=2,
-            truth_steps=frozenset({1}),
         )
 
         def watch(layer, query, key, value, scaling):
@@ -198,11 +207,3 @@ def test_the_certificate_of_a_read_equals_a_float64_loop(smollm2, example):
             radius = (math.sqrt(2 * variance * log_term) + max(parts) * log_term) / norm
             assert float(cell.variance[0, place]) == pytest.approx(variance, rel=1e-4)
             assert float(cell.radius[0, place]) == pytest.approx(radius, rel=1e-4)
-            if cell.step == 1:
-                logits = key @ query[head] * scaling
-                weight = np.exp(logits - logits.max())
-                truth = weight @ value / weight.sum()
-                error = np.linalg.norm(truth - y_hat) / norm
-                assert float(cell.true_error[0, place]) == pytest.approx(error, rel=1e-3, abs=1e-6)
-            else:
-                assert cell.true_error is None

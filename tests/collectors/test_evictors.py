@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -36,6 +37,7 @@ from collectors.evictors import (
 )
 from collectors.evictors.allocation import head_sizes, pyramid_sizes
 from collectors.prefill import Prefill
+from collectors.rows import question_positions, split_prompt
 from kvstats.errors import InputError
 
 LAYERS, HEADS, KEY_HEADS, TOTAL, WIDTH, WINDOW = 3, 4, 2, 40, 8, 5
@@ -424,6 +426,13 @@ def test_a_full_floor_gives_every_head_the_same():
     assert loose[0].tolist() == [0, 0, 8, 20]
 
 
+def test_a_floor_is_rounded_down():
+    """0.5 of 7 is 3.5: the head without high scores keeps its 3 best; 2.75 of 11 at 0.25 are 2."""
+    score = torch.tensor([[[9.0] * 20, [1.0] * 20]])
+    assert head_sizes(score, 7, 0.5).tolist() == [[11, 3]]
+    assert head_sizes(score, 11, 0.25).tolist() == [[20, 2]]
+
+
 def test_sizes_beyond_the_tail_keep_it_whole():
     kept = keep_highest(torch.rand(1, 2, 32), torch.tensor([[40, 3]]), TOTAL, PROTECTED, n_heads=4).kept
     assert kept.sum(-1).tolist() == [[40, 40, 11, 11]]
@@ -445,6 +454,17 @@ def test_a_scorer_that_shares_heads(filled):
         InputError, match=r"AdaKV.select: scorer='window' gives the 2 key heads one score; us"
     ):
         AdaKV().select(shared, 0.5, PROTECTED, draw())
+
+
+def test_the_question_is_where_it_was_prefilled():
+    example = SimpleNamespace(context_ids=[1, 2, 3], question_ids=[4, 5], prefix_ids=[6])
+    for prefix, expected in (([6], [4, 5]), ([], [4])):
+        example.prefix_ids = prefix
+        context, fed = split_prompt(example, "aware")
+        assert context + fed == [1, 2, 3, 4, 5, *prefix]
+        assert [context[place] for place in question_positions(example, "aware")] == expected
+    assert not question_positions(example, "stream")
+    assert split_prompt(example, "stream") == ([1, 2, 3], [4, 5])
 
 
 def test_a_cache_without_tail_is_refused():

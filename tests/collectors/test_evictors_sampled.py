@@ -9,10 +9,13 @@ import pytest
 import torch
 from transformers import DynamicCache
 
+from collectors.certified_rows import is_certified
 from collectors.evictors import ConditionalPoisson, Poisson, Protected, Selection
 from collectors.prefill import Prefill
+from collectors.rows import Row
 from collectors.scorers import scorer_label
 from kvstats.errors import InputError
+from kvstats.statistics import designs
 
 LAYERS, HEADS, KEY_HEADS, TOTAL = 3, 4, 2, 100
 PROTECTED = Protected(sinks=4, recents=8)
@@ -126,6 +129,25 @@ def test_budgets_at_both_ends(filled, kind):
     message = rf"{kind.__name__}.select: budget=0.1 of 100 tokens does not exceed 12 protected; raise the"
     with pytest.raises(InputError, match=message):
         kind().select(filled, 0.1, PROTECTED, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("evictor", "certified"),
+    [(Poisson(), True), (Poisson(offset=False), False), (ConditionalPoisson(), False)],
+)
+def test_only_independent_draws_with_their_offset_are_certified(filled, evictor, certified):
+    selection = evictor.select(filled, 0.5, PROTECTED, np.random.default_rng(0))
+    assert is_certified(Row("arm", 0.5, 0, selection)) == certified
+
+
+def test_the_variance_of_independent_draws_can_be_too_small_for_a_fixed_size():
+    """One of two units, whose contributions are opposite: the total is 2 or -2, with variance 4, not 2."""
+    design = designs.ConditionalPoisson([0.5, 0.5])
+    pi, joint, total = design.inclusion_probability, design.joint_inclusion_probability, np.array([1.0, -1.0])
+    scaled = total / pi
+    fixed = ((np.outer(pi, pi) - joint) * (scaled[:, None] - scaled) ** 2).sum() / 2
+    independent = ((1 - pi) / pi * total**2).sum()
+    assert (fixed, independent) == (pytest.approx(4.0), pytest.approx(2.0))
 
 
 def test_fixed_sizes_need_a_whole_position(filled):

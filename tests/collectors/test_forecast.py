@@ -9,7 +9,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 
+from collectors.cli import app
 from collectors.config import read_plan
 from collectors.forecast import forecast, pilot_units, run_pilot, shown_forecast
 from collectors.units import Unit, plan_units
@@ -56,13 +58,34 @@ def test_cells_units_and_runs_are_counted(study):
     ]
 
 
+def test_arms_of_one_condition_and_what_a_plan_adds_are_counted(study):
+    text = PLAN.replace("budgets: [0.5, 1.0]}", "budgets: [0.5], conditions: [aware]}")
+    study.write_text(text + "retrieval: {arm: poisson, budgets: [0.6]}\nno_context: true\n")
+    found = forecast(read_plan(study))
+    # Per input the full cache, two draws with three answers again each, the control, and SnapKV under one.
+    assert found.runs == sum(cell.inputs for cell in found.cells) == 10 * 10 + 5
+    assert list(shown_forecast(found))[4:] == [
+        "arms",
+        "  full             budgets 1.0",
+        "  snapkv           budgets 0.5; aware only",
+        "  poisson          budgets 0.6; seeds 0, 1",
+        "  poisson+ranked   budgets 0.6; seeds 0, 1",
+        "  poisson+random   budgets 0.6; seeds 0, 1",
+        "  poisson+oracle   budgets 0.6; seeds 0, 1",
+        "  no_context       no budget",
+        "42 cells, 10 inputs with their conditions, 105 runs",
+    ]
+
+
 def test_the_pilot_takes_three_inputs_of_different_kinds(study):
     plan = read_plan(study)
     assert pilot_units(plan) == [
         Unit("niah_single", 0, "aware"),
-        Unit("niah_single", 0, "stream"),
-        Unit("niah_multikey_1", 0, "aware"),
+        Unit("niah_single", 1, "stream"),
+        Unit("niah_multikey_1", 1, "aware"),
     ]
+    many = msgspec.structs.replace(plan, tasks={"niah_single": 60, "niah_multikey_1": 60})
+    assert [unit.index for unit in pilot_units(many)] == [10, 30, 50]
     one = msgspec.structs.replace(plan, tasks={"niah_single": 1}, conditions=["stream"])
     assert pilot_units(one) == [Unit("niah_single", index, "stream") for index in range(3)]
 
@@ -98,9 +121,7 @@ def test_plan_shows_time_and_memory_of_a_pilot(study):
 
 
 def test_plan_without_a_pilot_shows_the_cells_alone(study):
-    done = subprocess.run(
-        [*COMMAND, "plan", str(study), "--no-pilot"], capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
+    done = CliRunner().invoke(app, ["plan", str(study), "--no-pilot"], catch_exceptions=False)
+    assert done.exit_code == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "20 cells, 10 inputs with their conditions, 50 runs"
     assert done.stderr == ""

@@ -108,6 +108,11 @@ def test_nothing_besides_the_runs_by_default(tmp_path):
             "{arm: snapkv,",
             "14: retrieval.arm is 'snapkv', which has no certificate to rank",
         ),
+        (
+            "  - {name: poisson, evictor: {evictor: poisson}",
+            "  - {name: poisson, evictor: {evictor: conditional_poisson}",
+            "14: retrieval.arm is 'poisson', which has no certificate to rank blocks by; name a poisson arm",
+        ),
         ("{arm: poisson,", "{arm: plain,", "14: retrieval.arm is 'plain', which has no certificate to rank"),
         (
             "budgets: [0.6], blocks",

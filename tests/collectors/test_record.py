@@ -14,6 +14,7 @@ from collectors.models import LoadedModel, load_model
 from collectors.record import collect_input
 from collectors.run import study_record
 from collectors.tasks import make_example
+from collectors.units import planned_rows
 from kvstats.log import LogWriter
 from kvstats.log.records import REPLAY_KEY, RUN_KEY, InputRecord, ReplayRecord, RunRecord
 
@@ -86,6 +87,7 @@ def test_all_runs_are_there_once(whole):
         *((arm, 0.5, seed) for seed in (0, 1) for arm in retrieval),
         ("no_context", None, 0),
     ]
+    assert arms == planned_rows(msgspec.convert(PLAN, StudyPlan), "stream")
     replays = [record for record in records if isinstance(record, ReplayRecord)]
     assert len({tuple(getattr(cell, name) for name in REPLAY_KEY) for cell in replays}) == len(replays)
     assert isinstance(records[-1], InputRecord)
@@ -101,6 +103,8 @@ def test_signals_of_every_arm(whole):
         assert set(run.signals) == RETAINED | blocks
         assert (run.signals["certificate"] is None) == (arm != "poisson")
         assert (run.certificate_per_head is None) == (arm != "poisson")
+        # Every tenth of 30 layers, and every fourth of 9 heads.
+        assert [len(heads) for heads in run.certificate_per_head or [[0] * 3] * 3] == [3, 3, 3]
         assert (run.signals["margin"] is None) == (arm != "snapkv" or budget == 1.0)
         assert run.signals["logprob_min"] <= run.signals["logprob"] <= 0
         assert run.signals["logprob_min"] <= run.signals["logprob_first"] <= 0

@@ -218,9 +218,13 @@ def test_errors_are_kept_until_a_retry_is_asked_for(unbroken, tmp_path):
     out, _ = finish(collect(path, log))
     assert out == f"{log}: 0 inputs added\n"
     assert log.read_bytes() == before
+    # What a kill would leave of another retry.
+    part = tmp_path / "log.jsonl.part"
+    part.write_bytes(lines[0])
     out, _ = finish(collect(path, log, "--retry-errors"))
     assert out == f"{log}: 3 inputs added, 2 of them with errors\n"
     assert without_times(log) == without_times(unbroken)
+    assert not part.exists()
 
 
 def test_a_collection_that_only_fails_is_stopped(tmp_path):
@@ -261,6 +265,13 @@ def test_a_log_of_another_plan_is_refused(unbroken, tmp_path):
             run_plan(plan, unbroken, retry_errors=retry_errors)
         assert unbroken.read_bytes() == before
     assert list(unbroken.parent.glob("log.jsonl.*")) == []
+
+
+def test_a_compressed_log_is_refused(tmp_path):
+    plan = read_plan(write_plan(tmp_path))
+    with pytest.raises(InputError, match=r"run_plan: path='.*log.jsonl.gz' cannot be appended to; name a"):
+        run_plan(plan, tmp_path / "log.jsonl.gz")
+    assert list(tmp_path.iterdir()) == [tmp_path / "small.yaml"]
 
 
 def test_a_log_that_another_collection_writes_is_left_alone(tmp_path):

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from collectors.config import read_plan
-from collectors.units import plan_units, planned_rows
+from collectors.failure import failed_block
+from collectors.units import Unit, plan_units, planned_rows
 from kvstats.errors import InputError
 
 PLAN = """
@@ -177,8 +178,39 @@ def test_units_take_tasks_in_turn(tmp_path):
     ]
 
 
+def test_a_sample_of_fixed_size_needs_a_whole_position_beside_the_protected(tmp_path):
+    """0.191 of 190 tokens is 36.3: more than the 36 protected in expectation, none more when rounded."""
+    text = PLAN.replace("[0.6]", "[0.191]")
+    assert read_plan(write_plan(tmp_path, text)).arms[1].budgets == (0.191,)
+    fixed = text.replace(SAMPLED, "{evictor: conditional_poisson}")
+    message = r"10: arms\[1\].budgets\[0\] is 0.191, which of 190 tokens does not exceed 36 protected; raise"
+    with pytest.raises(InputError, match=message):
+        read_plan(write_plan(tmp_path, fixed))
+
+
+def test_rows_are_those_of_the_condition_and_what_a_plan_adds(tmp_path):
+    text = PLAN.replace("conditions: [aware]", "conditions: [aware, stream]")
+    text = text.replace("budgets: [0.5, 1.0]}", "budgets: [0.5], conditions: [aware]}")
+    text += "retrieval: {arm: poisson, budgets: [0.6], blocks: [1, 2]}\nno_context: true\n"
+    plan = read_plan(write_plan(tmp_path, text))
+    kinds = ("ranked", "ranked2", "random", "random2", "oracle")
+    common = [
+        ("poisson", 0.6, 0),
+        ("poisson", 0.6, 1),
+        *((f"poisson+{kind}", 0.6, seed) for seed in (0, 1) for kind in kinds),
+        ("no_context", None, 0),
+    ]
+    assert planned_rows(plan, "aware") == [("full", 1.0, 0), ("snapkv", 0.5, 0), *common]
+    assert planned_rows(plan, "stream") == [("full", 1.0, 0), *common]
+    for condition in plan.conditions:
+        *runs, last = failed_block(plan, Unit("niah_single", 0, condition), "MemoryError")
+        assert [(run.arm, run.budget, run.seed) for run in runs] == planned_rows(plan, condition)
+        assert {(run.error, run.score, run.condition) for run in runs} == {("MemoryError", None, condition)}
+        assert (last.input_id, last.condition, last.drop) == ("niah_single-5-0000", condition, None)
+
+
 def test_each_unit_has_its_rows_the_full_cache_first(tmp_path):
-    assert planned_rows(read_plan(write_plan(tmp_path))) == [
+    assert planned_rows(read_plan(write_plan(tmp_path)), "aware") == [
         ("full", 1.0, 0),
         ("snapkv", 0.5, 0),
         ("snapkv", 1.0, 0),

@@ -117,11 +117,14 @@ def test_an_input_of_longbench_is_put_into_the_prompt_of_its_data_set(smollm2, w
 
 def test_published_prompts_take_the_place_of_ours(smollm2, written, tmp_path):
     prompts = tmp_path / "dataset2prompt.json"
-    prompts.write_text(json.dumps({"hotpotqa": "Read.\n{context}\nNow: {input}\nSay:"}))
+    prompts.write_text(json.dumps({"hotpotqa": "For {input} read.\n{context}\nNow: {input}\nSay:"}))
     source = written("longbench", LONGBENCH[:1], prompts=str(prompts), max_new_tokens=7)
     [example] = every(smollm2, source, 1)
     user = example.prompt.split("<|im_start|>user\n")[1]
-    assert user.startswith(f"Read.\n{LONGBENCH[0]['context']}\nNow: Who built the mill?\nSay:<|im_end|>")
+    context = LONGBENCH[0]["context"]
+    assert user.startswith(
+        f"For Who built the mill? read.\n{context}\nNow: Who built the mill?\nSay:<|im_end|>"
+    )
     assert example.prefix_ids == []
     assert example.max_new_tokens == 7
 
