@@ -19,7 +19,7 @@ from msgspec.inspect import (
     type_info,
 )
 
-from kvstats.document import Document, Place, dotted
+from kvstats.document import Document, Place, dotted, shortened
 from kvstats.errors import InputError, nearest_name
 
 __all__ = ["decode"]
@@ -80,7 +80,7 @@ def explained(
         name = found[1]
         return document.error(
             (*place, name),
-            f"{dotted(place)} has the unknown key {name!r}",
+            f"{dotted(place)} has the unknown key {shortened(name)!r}",
             nearest_name(name, known_keys(document, kind, place)),
         )
     if found := re.fullmatch(r"Object missing required field `(.*)`", fault):
@@ -88,7 +88,7 @@ def explained(
     value = value_at(document.value, place)
     shown = f"a {'list' if isinstance(value, list) else 'mapping'}"
     if isinstance(value, str | int | float | bool):
-        shown = repr(value)
+        shown = shortened(repr(value))
     if fault.startswith(("Invalid enum value", "Invalid value")):
         return document.error(
             place,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import math
 import os
 import re
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +16,28 @@ from typing import Any
 import yaml
 
 from kvstats.errors import InputError
+from kvstats.yaml_events import LOADER, refuse_hostile
 
-__all__ = ["Document", "Place", "dotted", "read_document"]
+__all__ = ["Document", "Place", "dotted", "parse_document", "read_document", "shortened"]
 
 Place = tuple[str | int, ...]
 """Where a value stands: keys and positions from the top, such as ``("claims", 0, "id")``."""
 
 MAX_BYTES = 1 << 20
-MAX_DEPTH = 16
+MAX_KEY = 1000
+"""Characters of a key; the longest are paths of files."""
 
-LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+SHOWN = 100
+"""Characters of a value that messages show."""
 
-WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})")
+LARGEST = 2**63 - 1
+"""Largest whole number, the largest that columns of a log hold."""
+
+WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 REAL = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?")
+HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
+"""Characters that are not seen, or that change how those around them are seen."""
+
 LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 NUMBER_ELSEWHERE = re.compile(r"[-+]?(0[xob][0-9a-f_]+|[0-9][0-9_]*)", re.IGNORECASE)
 
@@ -80,13 +91,15 @@ def dotted(place: Sequence[str | int]) -> str:
     return text.removeprefix(".") or "the file"
 
 
-def read_document(path: str | os.PathLike[str]) -> Document:
+def read_document(path: str | os.PathLike[str], *, largest: int = LARGEST) -> Document:
     r"""Read a YAML file whose top is a mapping.
 
     Parameters
     ----------
     path : str or path-like
-        The file, UTF-8, at most 1 MiB, at most 16 levels deep.
+        The file, UTF-8, at most 1 MiB, at most 16 levels deep, with at most 20,000 keys and values.
+    largest : int, default 2**63 - 1
+        Largest whole number that it may have, of either sign.
 
     Returns
     -------
@@ -96,8 +109,9 @@ def read_document(path: str | os.PathLike[str]) -> Document:
     ------
     InputError
         When the file cannot be read or is no YAML; at a duplicate key, an anchor or alias, a tag, an empty
-        value; and at a plain scalar that versions of YAML read differently: ``no`` (a truth value or
-        text), ``5e-2`` (text or a number), ``010``, ``1:30``, ``1_000``, a bare date.
+        value, a character that is not seen; and at a plain scalar that versions of YAML read differently:
+        ``no`` (a truth value or text), ``5e-2`` (text or a number), ``010``, ``1:30``, ``1_000``, a bare
+        date.
 
     Examples
     --------
@@ -112,12 +126,35 @@ def read_document(path: str | os.PathLike[str]) -> Document:
     """
     path = Path(path)
     try:
-        size = path.stat().st_size
-        content = path.read_bytes() if size <= MAX_BYTES else b""
+        status = path.stat()
+        # Reading a pipe or a device may never end, and folders are not read at all.
+        regular = stat.S_ISREG(status.st_mode)
+        content = b""
+        if regular and status.st_size <= MAX_BYTES:
+            with path.open("rb") as stream:
+                content = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
-    if size > MAX_BYTES:
-        raise InputError(f"{path}: has {size:,} bytes; write at most {MAX_BYTES:,}")
+    except ValueError as error:
+        raise InputError(f"{str(path)!r}: cannot be read ({error}); check the path") from error
+    if not regular:
+        fault = os.strerror(errno.EISDIR) if stat.S_ISDIR(status.st_mode) else "is no regular file"
+        raise InputError(f"{path}: cannot be read ({fault}); check the path")
+    if status.st_size > MAX_BYTES:
+        raise InputError(f"{path}: has {status.st_size:,} bytes; write at most {MAX_BYTES:,}")
+    return parse_document(path, content, largest=largest)
+
+
+def parse_document(path: Path, content: bytes, *, largest: int = LARGEST) -> Document:
+    """Read the bytes of a YAML file as `read_document` does; the path is for messages.
+
+    Examples
+    --------
+    >>> parse_document(Path("a.yaml"), b"levels: [0.9, 0.95]").value
+    {'levels': [0.9, 0.95]}
+    """
+    if len(content) > MAX_BYTES:
+        raise InputError(f"{path}: has {len(content):,} bytes; write at most {MAX_BYTES:,}")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -141,7 +178,7 @@ def read_document(path: str | os.PathLike[str]) -> Document:
     if not isinstance(root, yaml.MappingNode):
         raise InputError.line(path, 1, "is not a mapping of keys to values", "write lines of 'key: value'")
     lines: dict[Place, int] = {}
-    value = convert(path, root, (), lines)
+    value = convert(path, root, (), lines, largest)
     return Document(path=path, sha256=hashlib.sha256(content).hexdigest(), value=value, lines=lines)
 
 
@@ -153,35 +190,11 @@ def remedy_for(text: str, mark: yaml.Mark | None) -> str:
     return "correct the line; text with ': ' or ' #' in it needs quotes"
 
 
-def refuse_hostile(path: Path, text: str) -> None:
-    """Go through the parser's events, which needs no recursion, and refuse what must not be composed."""
-    depth = documents = 0
-    event: Any
-    for event in yaml.parse(text, LOADER):
-        line = event.start_mark.line + 1
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise InputError.line(path, line, "has an anchor or alias", "write the value out")
-        if isinstance(event, yaml.DocumentStartEvent):
-            documents += 1
-            if documents > 1:
-                raise InputError.line(path, line, "begins a second document", "keep one document a file")
-        if getattr(event, "tag", None):
-            raise InputError.line(path, line, f"has the tag {event.tag!r}", "remove the tag")
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > MAX_DEPTH:
-                raise InputError.line(
-                    path, line, f"is nested more than {MAX_DEPTH} levels deep", "nest less deeply"
-                )
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-
-
-def convert(path: Path, node: Any, place: Place, lines: dict[Place, int]) -> Any:
+def convert(path: Path, node: Any, place: Place, lines: dict[Place, int], largest: int) -> Any:
     """Return the value of a node, and note the lines of everything in it."""
     lines.setdefault(place, line_of(node))
     if isinstance(node, yaml.SequenceNode):
-        return [convert(path, item, (*place, index), lines) for index, item in enumerate(node.value)]
+        return [convert(path, item, (*place, index), lines, largest) for index, item in enumerate(node.value)]
     if isinstance(node, yaml.MappingNode):
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
@@ -193,9 +206,9 @@ def convert(path: Path, node: Any, place: Place, lines: dict[Place, int]) -> Any
                     path, line, f"has the key {key!r} again, first on line {first}", "keep one of them"
                 )
             lines[(*place, key)] = line
-            mapping[key] = convert(path, value_node, (*place, key), lines)
+            mapping[key] = convert(path, value_node, (*place, key), lines, largest)
         return mapping
-    return scalar(path, node, place)
+    return scalar(path, node, place, largest)
 
 
 def line_of(node: Any) -> int:
@@ -209,18 +222,27 @@ def key_text(path: Path, node: yaml.Node) -> str:
         raise InputError.line(path, line, "has a key that is not plain text", "use a name as the key")
     if node.tag == "tag:yaml.org,2002:merge":
         raise InputError.line(path, line, "has a merge key '<<'", "write the values out")
-    return str(node.value)
+    key = str(node.value)
+    if len(key) > MAX_KEY:
+        raise InputError.line(
+            path, line, f"has a key of {len(key):,} characters", f"write at most {MAX_KEY:,}"
+        )
+    if found := HIDDEN.search(key):
+        raise InputError.line(path, line, f"has the hidden character {found.group()!a} in a key", "remove it")
+    return key
 
 
-def scalar(path: Path, node: yaml.ScalarNode, place: Place) -> Any:
+def scalar(path: Path, node: yaml.ScalarNode, place: Place, largest: int) -> Any:
     """Return text, a number or a truth value; refuse what is ambiguous."""
     text, kind = str(node.value), node.tag.rpartition(":")[2]
-    if node.style:
-        return text
 
     def refuse(fault: str, remedy: str) -> InputError:
         return InputError.line(path, line_of(node), f"{dotted(place)} {fault}", remedy)
 
+    if found := HIDDEN.search(text):
+        raise refuse(f"has the hidden character {found.group()!a}", "remove it")
+    if node.style:
+        return text
     if kind == "null":
         raise refuse("is empty", "give the value, or remove the key")
     if kind == "bool" or text.lower() in ("y", "n"):
@@ -235,18 +257,25 @@ def scalar(path: Path, node: yaml.ScalarNode, place: Place) -> Any:
             f'quote it if it is text: "{text}"; a time is written {text}T20:00:00Z',
         )
     if WHOLE.fullmatch(text):
+        if len(text) > len(str(largest)) + 1 or abs(int(text)) > largest:
+            raise refuse(f"is {shortened(text)}, which is too large for a number", "write a smaller one")
         return int(text)
     if REAL.fullmatch(text):
         number = float(text)
         if math.isinf(number):
-            raise refuse(f"is {text}, which is too large for a number", "write a smaller one")
+            raise refuse(f"is {shortened(text)}, which is too large for a number", "write a smaller one")
         return number
     if kind in ("int", "float", "value") or number_elsewhere(text):
         raise refuse(
-            f"is {text}, which is a number in some versions of YAML and text in others",
-            f'write a plain decimal number such as 0.05, or quote it if it is text: "{text}"',
+            f"is {shortened(text)}, which is a number in some versions of YAML and text in others",
+            f'write a plain decimal number such as 0.05, or quote it if it is text: "{shortened(text)}"',
         )
     return text
+
+
+def shortened(text: str) -> str:
+    """Return text for a message, with its middle left out where it is long."""
+    return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]}...{text[-SHOWN // 2 :]}"
 
 
 def number_elsewhere(text: str) -> bool:

@@ -6,7 +6,7 @@ import re
 
 import polars as pl
 
-from kvstats.errors import InputError
+from kvstats.errors import InputError, nearest_name
 
 __all__ = ["check_expression"]
 
@@ -18,6 +18,40 @@ QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
 WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 SUBQUERY_WORDS = ("select", "from", "values", "table", "with")
+CALL = re.compile(r"([A-Za-z_][A-Za-z_0-9]*|'')\s*\(")
+FUNCTIONS = frozenset(
+    [
+        # Words that stand before a bracket and call nothing.
+        *("and", "any", "all", "as", "between", "case", "else", "end", "filter", "in", "is", "like", "ilike"),
+        *("not", "or", "over", "then", "when"),
+        # Arithmetic; comparisons of several values; nulls; types.
+        *(
+            "abs",
+            "ceil",
+            "ceiling",
+            "div",
+            "exp",
+            "floor",
+            "ln",
+            "log",
+            "log10",
+            "log1p",
+            "log2",
+            "mod",
+            "pow",
+        ),
+        *("power", "round", "sign", "sqrt", "greatest", "least", "coalesce", "ifnull", "nullif"),
+        *("cast", "try_cast", "char", "decimal", "float", "numeric", "varchar"),
+        # Over the rows of a result.
+        *("avg", "count", "first", "last", "max", "median", "min", "quantile_cont", "quantile_disc"),
+        *("stddev", "stdev", "sum", "var", "variance"),
+        # Text, none longer than what it is made of.
+        *("char_length", "concat", "ends_with", "left", "length", "lower", "regexp_like", "right"),
+        *("starts_with", "strpos", "substr", "trim", "upper"),
+    ]
+)
+"""What may be called. Others may make text of any length, or may one day do more than compute."""
+
 CLOCK_WORDS = ("now", "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp")
 
 
@@ -40,7 +74,8 @@ def check_expression(place: str, field: str, text: str) -> pl.Expr:
     ------
     InputError
         When it is no expression; when it has a subquery (whose table functions open files while it is
-        being parsed), a comment, a name for its value, several values, or asks the clock.
+        being parsed), a comment, a name for its value, several values, a function that is not known to be
+        harmless, or asks the clock.
 
     Examples
     --------
@@ -76,6 +111,10 @@ def check_expression(place: str, field: str, text: str) -> pl.Expr:
         ) from error
     if expression.meta.has_multiple_outputs():
         raise refuse("has several values", "write one condition")
+    for name in CALL.findall(QUOTED.sub("''", text)):
+        if name.lower() not in FUNCTIONS:
+            called = "a function in quotes" if name == "''" else repr(name)
+            raise refuse(f"calls {called}, which is not admitted", nearest_name(name.lower(), FUNCTIONS))
     if not expression.meta.undo_aliases().meta.eq(expression):
         raise refuse("ends with a word too many", "check the operators; a name for the value is not wanted")
     return expression

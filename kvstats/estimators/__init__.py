@@ -3,6 +3,7 @@
 from kvstats.estimators.agreement import agreement_profile
 from kvstats.estimators.attribution import recovery_by_tercile
 from kvstats.estimators.block_ranking import block_ranking
+from kvstats.estimators.class_survey import class_agreement, class_survey
 from kvstats.estimators.coverage import certificate_coverage, rank_correlation
 from kvstats.estimators.crossover import accuracy_at_kept, memory_crossover, memory_curve
 from kvstats.estimators.discordance import discordant_harm_share
@@ -48,6 +49,8 @@ __all__ = [
     "best_unit_auc",
     "block_ranking",
     "certificate_coverage",
+    "class_agreement",
+    "class_survey",
     "compression",
     "context_dependent",
     "crossing_budget",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import special
@@ -101,10 +102,16 @@ class BootstrapDistribution:
         return BootstrapDistribution(-self.values[::-1], self.spread, -self.bias, -self.acceleration)
 
 
+DRAWN: WeakKeyDictionary[Sample, dict[tuple[str, int, int, str], BootstrapDistribution | None]] = (
+    WeakKeyDictionary()
+)
+"""What was drawn from samples that still exist: a p-value inverts the distribution behind the interval."""
+
+
 def bootstrap_distribution(
     label: str, sample: Sample, design: Design, method: str
 ) -> BootstrapDistribution | None:
-    """Resample the clusters of a sample for an interval.
+    """Resample the clusters of a sample for an interval, or return what was drawn for it before.
 
     Parameters
     ----------
@@ -129,6 +136,16 @@ def bootstrap_distribution(
     ----------
     .. [1] Davison and Hinkley, *Bootstrap Methods and their Application*, 1997, chapters 2 and 5.
     """
+    drawn = DRAWN.setdefault(sample, {})
+    key = (label, design.n_resamples, design.seed, method)
+    if key not in drawn:
+        drawn[key] = draw_distribution(label, sample, design, method)
+    return drawn[key]
+
+
+def draw_distribution(
+    label: str, sample: Sample, design: Design, method: str
+) -> BootstrapDistribution | None:
     estimate, totals = sample.statistic.value(sample.weights), cluster_totals(sample)
     if method == "studentized":
         replicates, errors = studentized_bootstrap(label, sample, design.n_resamples, design.seed)

@@ -1,6 +1,21 @@
 """Registrations and their verification."""
 
-from kvstats.prereg.outcome import ClaimOutcome, GuardOutcome, RegistrationFacts, Report
+from kvstats.prereg.amend import amend
+from kvstats.prereg.lint import Lint, lint
+from kvstats.prereg.outcome import ClaimOutcome, GuardOutcome, Report
+from kvstats.prereg.seal import Seal, seal
+from kvstats.prereg.standing import RegistrationFacts
 from kvstats.prereg.verify import verify
 
-__all__ = ["ClaimOutcome", "GuardOutcome", "RegistrationFacts", "Report", "verify"]
+__all__ = [
+    "ClaimOutcome",
+    "GuardOutcome",
+    "Lint",
+    "RegistrationFacts",
+    "Report",
+    "Seal",
+    "amend",
+    "lint",
+    "seal",
+    "verify",
+]

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from kvstats.document import Document, Place, dotted
+from kvstats.document import Document, Place, dotted, shortened
 from kvstats.errors import nearest_name
 
 __all__ = ["check_arguments", "check_name"]
@@ -51,4 +51,6 @@ def check_arguments(
 def check_name(document: Document, place: Place, kind: str, name: str, known: Mapping[str, object]) -> None:
     """Refuse a name that is not registered."""
     if name not in known:
-        raise document.error(place, f"{dotted(place)} is no {kind}: {name!r}", nearest_name(name, known))
+        raise document.error(
+            place, f"{dotted(place)} is no {kind}: {shortened(name)!r}", nearest_name(name, known)
+        )

@@ -1,26 +1,20 @@
-"""The evidence of a registration: which files it is, whether they are intact, and what they hold."""
+"""The data of a registration: which files they are, and what is reported of them."""
 
 from __future__ import annotations
 
-import glob
-import hashlib
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from kvstats.document import Document, Place, dotted
 from kvstats.errors import InputError
-from kvstats.log.frames import Log
-from kvstats.log.read import read_log
-from kvstats.log.records import INPUT_KEY
+from kvstats.prereg.order import in_utc
 from kvstats.prereg.schema import Data
 
-__all__ = ["DataCounts", "Evidence", "check_paths", "read_evidence"]
+__all__ = ["DataCounts", "DataFile", "check_paths", "data_files", "in_utc"]
 
-SHOWN = 3
-"""How many examples a finding names."""
+MAX_NAME, MAX_PATH = 255, 1000
+"""Bytes that names of files, and paths, may have."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +26,11 @@ class DataCounts:
     files : int
         Files of logs.
     runs : int
-        Run records.
+        Run records, without those of inputs that the registration leaves out for their time.
     inputs : int
-        Different inputs with runs.
+        Different inputs with runs, likewise.
     replays : int
-        Replay records.
+        Replay records, likewise.
     rejects : int
         Lines that could not be read.
     hashed : bool
@@ -55,12 +49,39 @@ class DataCounts:
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """The log of a registration, what it holds, and what is wrong with its files."""
+class DataFile:
+    """A file of data.
 
-    log: Log
-    counts: DataCounts
-    findings: tuple[str, ...]
+    Attributes
+    ----------
+    name : str
+        Its path below the folder of the registration.
+    sha256 : str
+        SHA-256 of its bytes.
+    as_registered : bool or None
+        Whether the registration names it with this hash; None when it names none.
+    runs, inputs, replays, rejects : int
+        Its records of each kind, and lines that could not be read.
+    begun : str or None
+        Time of its earliest study record, in UTC.
+    first, last : str or None
+        Earliest and latest time among its runs and input records, in UTC; None when they have none.
+    before_registration, without_time : int
+        Records from before the registration, and records of which nothing tells whether they are.
+    """
+
+    name: str
+    sha256: str
+    as_registered: bool | None
+    runs: int
+    inputs: int
+    replays: int
+    rejects: int
+    begun: str | None
+    first: str | None
+    last: str | None
+    before_registration: int
+    without_time: int
 
 
 def check_paths(document: Document, data: Data) -> None:
@@ -82,10 +103,23 @@ def check_paths(document: Document, data: Data) -> None:
                 f"{dotted(place[:2])} has {text!r}, which is not below the folder of the registration",
                 "write a path relative to it, with '/' and without '..'",
             )
+        parts = PurePosixPath(text).parts
+        if parts.count("**") > 1 or any("**" in part and part != "**" for part in parts):
+            raise document.error(
+                place,
+                f"{dotted(place[:2])} has {text!r}, where '**' is not alone between '/' or not the only one",
+                "write '**' once, such as 'logs/**/*.jsonl'",
+            )
+        if any(len(part.encode()) > MAX_NAME for part in parts) or len(text.encode()) > MAX_PATH:
+            raise document.error(
+                place, f"{dotted(place[:2])} has a path of {len(text):,} characters", "write a shorter one"
+            )
 
 
-def read_evidence(document: Document, data: Data, folder: str | os.PathLike[str] | None) -> Evidence:
-    """Read the logs of a registration.
+def data_files(
+    document: Document, data: Data, folder: str | os.PathLike[str] | None
+) -> tuple[Path, dict[str, Path]]:
+    """Find the files of a registration's data.
 
     Parameters
     ----------
@@ -98,14 +132,13 @@ def read_evidence(document: Document, data: Data, folder: str | os.PathLike[str]
 
     Returns
     -------
-    Evidence
-        With a finding for each file whose content is not the registered one, that is missing or was added,
-        and for lines that cannot be read.
+    pathlib.Path, dict of str to pathlib.Path
+        The folder, and the files by their path below it.
 
     Raises
     ------
     InputError
-        When a pattern matches no file, or a file that lies outside the folder.
+        When the folder is none, or a pattern matches no file, or a file that lies outside the folder.
     """
     base = document.path.parent if folder is None else Path(folder)
     if not base.is_dir():
@@ -126,67 +159,16 @@ def read_evidence(document: Document, data: Data, folder: str | os.PathLike[str]
                     "put the file itself there, not a link",
                 )
             files[PurePosixPath(name).as_posix()] = file
-    log = read_log([files[name] for name in sorted(files)], on_error="skip")
-    findings = [*changed_files(files, data.sha256), *unreadable_lines(log, base)]
-    counts = DataCounts(
-        files=len(files),
-        runs=log.runs.height,
-        inputs=log.runs.select(INPUT_KEY).n_unique(),
-        replays=log.replays.height,
-        rejects=log.rejects.height,
-        hashed=bool(data.sha256),
-        first_record=first_record(log),
-    )
-    return Evidence(log=log, counts=counts, findings=tuple(findings))
-
-
-def first_record(log: Log) -> str | None:
-    """Return the earliest time among the records of a log, in UTC."""
-    times = [
-        time
-        for time in (
-            log.studies["started_at"].min(),
-            log.inputs["recorded_at"].min(),
-            log.runs["recorded_at"].min(),
-        )
-        if isinstance(time, datetime)
-    ]
-    return in_utc(min(times)) if times else None
-
-
-def in_utc(time: datetime) -> str:
-    """Return a time with its zone as text, in UTC."""
-    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return base, files
 
 
 def matches(base: Path, pattern: str) -> list[str]:
-    found = glob.glob(pattern, root_dir=base, recursive=True)
-    return [Path(name).as_posix() for name in found if (base / name).is_file()]
+    """Return the files that a pattern matches, without following links to folders under ``**``.
 
-
-def changed_files(files: dict[str, Path], registered: dict[str, str]) -> Iterable[str]:
-    """Yield a finding for each file that is not as registered; nothing when no hash is registered."""
-    if not registered:
-        return
-    digests = {PurePosixPath(name).as_posix(): digest for name, digest in registered.items()}
-    for name in sorted({*files, *digests}):
-        if name not in files:
-            yield f"{name} is registered, but not among the data"
-        elif name not in digests:
-            yield f"{name} is among the data, but not registered"
-        else:
-            with files[name].open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            if digest != digests[name]:
-                yield f"{name} has SHA-256 {digest}, registered was {digests[name]}"
-
-
-def unreadable_lines(log: Log, base: Path) -> Iterable[str]:
-    """Yield a finding when lines could not be read, with the first of them."""
-    count = log.rejects.height
-    if count:
-        examples = "; ".join(
-            f"{os.path.relpath(row['file'], base)}:{row['line']} {row['error']}"
-            for row in log.rejects.head(SHOWN).iter_rows(named=True)
-        )
-        yield f"{count} {'line' if count == 1 else 'lines'} cannot be read: {examples}"
+    As in a shell, wildcards do not match names that begin with a point.
+    """
+    hidden = any(part.startswith(".") for part in PurePosixPath(pattern).parts)
+    found = (path.relative_to(base) for path in base.glob(pattern) if path.is_file())
+    return sorted(
+        {name.as_posix() for name in found if hidden or not any(part.startswith(".") for part in name.parts)}
+    )

@@ -12,10 +12,21 @@ from kvstats.inference.result import RESULT_SCHEMA
 if TYPE_CHECKING:
     from kvstats.prereg.outcome import ClaimOutcome, GuardOutcome
 
-__all__ = ["FIGURES", "claim_table", "row_figures", "row_label"]
+__all__ = ["FIGURES", "claim_table", "row_figures", "row_label", "several"]
 
 FIGURES = ("estimate", "interval", "n", "clusters", "p")
 """What is shown of a row."""
+
+
+def several(count: int, noun: str) -> str:
+    """Return a count with its noun.
+
+    Examples
+    --------
+    >>> several(1, "run"), several(6840, "run")
+    ('1 run', '6,840 runs')
+    """
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
 def row_label(row: Mapping[str, Any]) -> str:
@@ -26,7 +37,7 @@ def row_label(row: Mapping[str, Any]) -> str:
     >>> row_label({"task": "qa", "budget": 0.5, "estimate": 1.0})
     'task=qa, budget=0.5'
     """
-    known = (*RESULT_SCHEMA, "p_value", "p_adjusted")
+    known = (*RESULT_SCHEMA, "p_value", "p_adjusted", "verdict")
     return ", ".join(f"{name}={value}" for name, value in row.items() if name not in known)
 
 

@@ -12,40 +12,24 @@ from typing import Any
 
 import polars as pl
 
+from kvstats.errors import InputError, nearest_name
 from kvstats.inference.result import RESULT_SCHEMA
-from kvstats.prereg.data import DataCounts
+from kvstats.log.audit import Finding
+from kvstats.prereg.data import DataCounts, DataFile
 from kvstats.prereg.display import claim_table, row_label
+from kvstats.prereg.html_report import html_report
+from kvstats.prereg.markdown_report import markdown_report
+from kvstats.prereg.order import ClaimEvidence, Order
+from kvstats.prereg.standing import RegistrationFacts
+from kvstats.prereg.variant import Variant
 from kvstats.prereg.verdict import Verdict
 
-__all__ = ["ClaimOutcome", "GuardOutcome", "RegistrationFacts", "Report"]
+__all__ = ["ClaimOutcome", "GuardOutcome", "RegistrationFacts", "Report", "RuleOutcome"]
 
 FORMAT = 1
 """Version of the report's JSON."""
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class RegistrationFacts:
-    """Which registration was verified.
-
-    Attributes
-    ----------
-    file : str
-        Name of the file, without its folder.
-    sha256 : str
-        SHA-256 of its bytes.
-    registered_at : str
-        The time that it gives, in UTC.
-    anchored : bool
-        Whether its hash is the one that the caller expected. Without such an anchor nothing shows that it was
-        not changed.
-    """
-
-    file: str
-    sha256: str
-    registered_at: str
-    anchored: bool
 
 
 @dataclass(frozen=True)
@@ -65,6 +49,28 @@ class GuardOutcome:
 
 
 @dataclass(frozen=True)
+class RuleOutcome:
+    """A rule of a claim: what it said of each row, and the values that it saw.
+
+    Attributes
+    ----------
+    field : str
+        ``supported`` or ``killed``.
+    text : str
+        The rule.
+    holds : tuple of bool or None
+        Its value in each row of the claim.
+    saw : tuple of dict
+        For each row the columns that the rule reads.
+    """
+
+    field: str
+    text: str
+    holds: tuple[bool | None, ...]
+    saw: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
 class ClaimOutcome:
     """A claim with its verdict.
 
@@ -75,7 +81,8 @@ class ClaimOutcome:
     supported, killed : str
         The rules; `killed` may be None.
     verdict : str
-        One of ``supported``, ``killed``, ``inconclusive``, ``not met``, ``undefined``, ``invalid``.
+        One of ``supported``, ``killed``, ``inconclusive``, ``not met``, ``undefined``, ``invalid``,
+        ``exploratory``; see `kvstats.prereg.verdict.Verdict`.
     reason : str
         Why.
     fired : str or None
@@ -84,7 +91,16 @@ class ClaimOutcome:
         Whether its p-value was adjusted.
     rows : tuple of dict
         The rows of the result: by-columns, estimate, low, high, se, df, n, clusters, status, p_value,
-        p_adjusted (of the claim as a whole). Undefined is None.
+        p_adjusted (of the claim as a whole), verdict (of this row by itself). Undefined is None.
+    rules : tuple of RuleOutcome
+        What each rule said, and the values that it saw; empty where nothing was computed.
+    evidence : ClaimEvidence or None
+        The time of the records that it rests on; None where no record's time is in question, or nothing was
+        computed.
+    error : str or None
+        Why the logs refuse its question.
+    sensitivity : tuple of Variant
+        How it would be decided under other choices, where that was asked for.
     """
 
     id: str
@@ -104,6 +120,10 @@ class ClaimOutcome:
     fired: str | None
     in_family: bool
     rows: tuple[Row, ...]
+    rules: tuple[RuleOutcome, ...] = ()
+    evidence: ClaimEvidence | None = None
+    error: str | None = None
+    sensitivity: tuple[Variant, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,6 +138,8 @@ class Report:
         As registered.
     deviations : tuple of dict
         What was added to the registration after its time, each with ``at`` and ``text``.
+    amendments : tuple of dict
+        Changes that were chained to it, each with ``at``, ``text``, ``changes`` and ``sha256``.
     registration : RegistrationFacts
         Which registration it was.
     design : dict
@@ -134,6 +156,12 @@ class Report:
         Guards, expected counts first.
     claims : tuple of ClaimOutcome
         Claims, as registered.
+    files : tuple of DataFile
+        Each file of data, with its hash, its records and their times.
+    order : Order or None
+        When the records were made, against the registration and what was added to it.
+    audit : tuple of Finding
+        What looks wrong in the records. It changes no verdict.
     """
 
     study: str
@@ -141,6 +169,7 @@ class Report:
     exclusions: str | None
     stopping_rule: str | None
     deviations: tuple[dict[str, str], ...]
+    amendments: tuple[dict[str, Any], ...]
     registration: RegistrationFacts
     design: dict[str, Any]
     policies: tuple[dict[str, Any], ...]
@@ -149,6 +178,9 @@ class Report:
     integrity: tuple[str, ...]
     guards: tuple[GuardOutcome, ...]
     claims: tuple[ClaimOutcome, ...]
+    files: tuple[DataFile, ...] = ()
+    order: Order | None = None
+    audit: tuple[Finding, ...] = ()
 
     @property
     def intact(self) -> bool:
@@ -157,16 +189,33 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 when intact, else 3."""
-        return 0 if self.intact else 3
+        """3 when not intact, 2 when the logs refuse the question of some claim, else 0."""
+        if not self.intact:
+            return 3
+        return 2 if any(claim.error is not None for claim in self.claims) else 0
 
     @property
     def registered_first(self) -> bool | None:
         """Whether the registration's time lies before the first record's; None where that is not known."""
+        return self.precedes_records(self.registration.registered_at)
+
+    @property
+    def anchored_first(self) -> bool | None:
+        """Whether an anchor that the caller named has a time before the first record's.
+
+        None where none has a time, or the records have none.
+        """
+        times = [
+            anchor.time for anchor in self.registration.anchors if anchor.given and anchor.time is not None
+        ]
+        known = [self.precedes_records(time) for time in times]
+        return None if not known or None in known else any(known)
+
+    def precedes_records(self, time: str) -> bool | None:
+        """Return whether a time lies before the first record's; None where that is not known."""
         if self.data is None or self.data.first_record is None:
             return None
-        first = datetime.fromisoformat(self.data.first_record)
-        return datetime.fromisoformat(self.registration.registered_at) < first
+        return datetime.fromisoformat(time) < datetime.fromisoformat(self.data.first_record)
 
     def to_json(self) -> bytes:
         """Return the report as JSON: the same bytes for the same registration and the same records.
@@ -178,6 +227,7 @@ class Report:
             "format": FORMAT,
             "exit_code": self.exit_code,
             "registered_first": self.registered_first,
+            "anchored_first": self.anchored_first,
             **asdict(self),
         }
         text = json.dumps(plain(content), sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
@@ -186,6 +236,41 @@ class Report:
     def save_json(self, path: str | os.PathLike[str]) -> None:
         """Write `to_json` to a file."""
         Path(path).write_bytes(self.to_json())
+
+    def claim(self, id: str) -> ClaimOutcome:
+        """Return the claim of an id.
+
+        Raises
+        ------
+        InputError
+            When the report has no such claim.
+        """
+        for claim in self.claims:
+            if claim.id == id:
+                return claim
+        raise InputError.argument(
+            "Report.claim",
+            "id",
+            id,
+            "is no claim of the report",
+            nearest_name(str(id), [claim.id for claim in self.claims]),
+        )
+
+    def to_html(self) -> str:
+        """Return the report as a page that loads and runs nothing: the same text for the same report.
+
+        It has every claim with its rules, a table of its rows, and a plot of each estimate with its interval
+        and the values that the rules name.
+        """
+        return html_report(self)
+
+    def save_html(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_html` to a file."""
+        Path(path).write_bytes(self.to_html().encode())
+
+    def to_markdown(self) -> str:
+        """Return the claims as a Markdown table, with what is wrong above it."""
+        return markdown_report(self)
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row for each row of each claim's result, and one for a claim without rows.
@@ -221,10 +306,10 @@ class Report:
             counts[claim.verdict] = counts.get(claim.verdict, 0) + 1
         verdicts = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
         state = "intact" if self.intact else "NOT INTACT"
-        anchor = "anchored" if self.registration.anchored else "unanchored"
         late = "; REGISTERED AFTER ITS FIRST RECORD" if self.registered_first is False else ""
         noun = "claim" if len(self.claims) == 1 else "claims"
-        return f"Report: {self.study}; {len(self.claims)} {noun}: {verdicts}; {state}, {anchor}{late}"
+        standing = self.registration.standing
+        return f"Report: {self.study}; {len(self.claims)} {noun}: {verdicts}; {state}, {standing}{late}"
 
     def _repr_html_(self) -> str:
         return claim_table(repr(self), self.deviations, self.integrity, self.guards, self.claims)

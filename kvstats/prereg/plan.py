@@ -20,6 +20,7 @@ from kvstats.inference.result import RESULT_SCHEMA, Result
 from kvstats.log.frames import INPUT_SCHEMA, REPLAY_SCHEMA, RUN_SCHEMA, Log
 from kvstats.policies import POLICIES, POLICY_COLUMNS
 from kvstats.prereg.arguments import check_arguments, check_name
+from kvstats.prereg.chain import Chain, apply_amendments, chain_of
 from kvstats.prereg.data import check_paths
 from kvstats.prereg.rules import Rule, parse_rule
 from kvstats.prereg.schema import (
@@ -32,7 +33,7 @@ from kvstats.prereg.schema import (
     decode_registration,
 )
 
-__all__ = ["ClaimPlan", "GuardPlan", "Plan", "PolicyPlan", "Query", "load_plan"]
+__all__ = ["ClaimPlan", "GuardPlan", "Plan", "PolicyPlan", "Query", "load_plan", "plan_document"]
 
 COLUMN_TYPES = {**REPLAY_SCHEMA, **INPUT_SCHEMA, **RUN_SCHEMA, **POLICY_COLUMNS}
 """Types of the columns of the log contract, which by-columns may be of."""
@@ -50,14 +51,10 @@ class PolicyPlan:
     """A policy with its arguments."""
 
     step: PolicyStep
-    at: str
 
     def apply(self, log: Log) -> Log:
         """Return the log with the policy's arm."""
-        try:
-            return POLICIES[self.step.policy](log, **self.step.arguments)
-        except InputError as error:
-            raise InputError(f"{self.at}: policy {self.step.policy!r}: {error}") from error
+        return POLICIES[self.step.policy](log, **self.step.arguments)
 
 
 @dataclass(frozen=True)
@@ -79,17 +76,10 @@ class Query:
 
     def answer(self, log: Log, design: Design) -> Result:
         """Ask the log."""
-        try:
-            result = ESTIMATORS[self.estimator](
-                log, **self.arguments, where=self.where, by=self.by or None, design=design
-            )
-            return result.contrast(**self.contrast) if self.contrast else result
-        except InputError as error:
-            raise self.error(error) from error
-
-    def error(self, error: InputError) -> InputError:
-        """Return an error of the data with the name of the claim or guard."""
-        return InputError(f"{self.at}: {self.name}: {error}")
+        result = ESTIMATORS[self.estimator](
+            log, **self.arguments, where=self.where, by=self.by or None, design=design
+        )
+        return result.contrast(**self.contrast) if self.contrast else result
 
 
 @dataclass(frozen=True)
@@ -121,9 +111,10 @@ class ClaimPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """A registration that was read and checked."""
+    """A registration that was read and checked, with its amendments applied."""
 
     document: Document
+    chain: Chain
     registration: Registration
     design: Design
     policies: tuple[PolicyPlan, ...]
@@ -148,13 +139,21 @@ def load_plan(path: str | os.PathLike[str]) -> Plan:
     InputError
         ``{file}:{line}: {fault}; {remedy}``.
     """
-    document = read_document(path)
+    return plan_document(read_document(path))
+
+
+def plan_document(document: Document) -> Plan:
+    """Check a registration that was read, with its amendments applied."""
+    registration = decode_registration(document)
+    chain = chain_of(document)
+    document = apply_amendments(document, registration)
     registration = decode_registration(document)
     check_paths(document, registration.data)
     check_ids(document, registration)
     family = family_members(document, registration.family, registration.claims)
     return Plan(
         document=document,
+        chain=chain,
         registration=registration,
         design=build_design(document, registration),
         policies=tuple(
@@ -213,7 +212,7 @@ def plan_policy(document: Document, place: Place, step: PolicyStep) -> PolicyPla
     """Check the name and the arguments of a policy."""
     check_name(document, (*place, "policy"), "policy", step.policy, POLICIES)
     check_arguments(document, place, step.policy, POLICIES[step.policy], step.arguments)
-    return PolicyPlan(step=step, at=document.at(place))
+    return PolicyPlan(step=step)
 
 
 def plan_guard(document: Document, place: Place, guard: Guard) -> GuardPlan:

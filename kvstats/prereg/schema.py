@@ -12,14 +12,17 @@ from kvstats.decoding import decode
 from kvstats.document import Document
 
 __all__ = [
+    "Amendment",
     "AtLeast",
     "Claim",
     "Data",
     "DesignBlock",
     "Deviation",
+    "EvidenceRules",
     "Expected",
     "Family",
     "Guard",
+    "PlannedSample",
     "PolicyStep",
     "Question",
     "Registration",
@@ -33,7 +36,7 @@ REMEDIES = {
     SHA256: "write the 64 hexadecimal digits of a SHA-256, in lower case",
 }
 
-Text = Annotated[str, Meta(min_length=1)]
+Text = Annotated[str, Meta(min_length=1, max_length=20_000)]
 Identifier = Annotated[str, Meta(pattern=IDENTIFIER)]
 Digest = Annotated[str, Meta(pattern=SHA256)]
 Count = Annotated[int, Meta(ge=0)]
@@ -64,6 +67,17 @@ class Data(Strict, frozen=True):
     expected: Expected = Expected()
 
 
+class EvidenceRules(Strict, frozen=True):
+    """What becomes of records from before the registration, and of those whose time is unknown.
+
+    ``exploratory`` makes the claims that rest on them exploratory, ``exclude`` leaves their inputs out with
+    all their records, before anything is counted or computed, and ``allow`` reports them only.
+    """
+
+    before_registration: Literal["exploratory", "exclude", "allow"] = "exploratory"
+    without_time: Literal["exploratory", "exclude", "allow"] = "allow"
+
+
 class DesignBlock(Strict, frozen=True):
     """The fields of `kvstats.Design`; those left out have its defaults."""
 
@@ -71,7 +85,7 @@ class DesignBlock(Strict, frozen=True):
     weight: Text | UnsetType = UNSET
     level: float | UnsetType = UNSET
     interval: Text | UnsetType = UNSET
-    n_resamples: int | UnsetType = UNSET
+    n_resamples: Annotated[int, Meta(le=100_000)] | UnsetType = UNSET
     seed: int | UnsetType = UNSET
     strata: Text | list[Text] | UnsetType = UNSET
 
@@ -81,6 +95,20 @@ class PolicyStep(Strict, frozen=True):
 
     policy: Text
     arguments: dict[str, Any] = {}
+
+
+class PlannedSample(Strict, frozen=True):
+    """What is expected of the data of each row of a result, to tell the power of a claim beforehand.
+
+    It decides nothing. A claim's own block stands before that of the registration, key by key.
+    """
+
+    inputs: Annotated[int, Meta(ge=2)] | None = None
+    rows_per_input: Annotated[float, Meta(ge=1.0)] | None = None
+    intraclass_correlation: Annotated[float, Meta(ge=0.0, le=1.0)] | None = None
+    discordance: Annotated[float, Meta(gt=0.0, le=1.0)] | None = None
+    prevalence: Share | None = None
+    effect: float | None = None
 
 
 class Question(Strict, frozen=True):
@@ -115,6 +143,7 @@ class Claim(Question, frozen=True, kw_only=True):
     contrast: dict[str, Annotated[list[Value], Meta(min_length=2, max_length=2)]] = {}
     null: float | None = None
     alternative: Literal["two-sided", "greater", "less"] = "two-sided"
+    planned: PlannedSample = PlannedSample()
 
 
 class Family(Strict, frozen=True):
@@ -132,6 +161,21 @@ class Deviation(Strict, frozen=True):
     text: Text
 
 
+class Amendment(Strict, frozen=True):
+    """A change of the plan, made openly: appended behind what stands, and chained to it.
+
+    A deviation says what became known or was done otherwise. It changes no rule, it is not chained, and only
+    the hash of the whole file covers it. An amendment is chained, and is the only way to change a rule of a
+    sealed registration: `changes` gives, by the id of a claim or guard, the fields that replace those
+    registered. `kvstats amend` writes it with the hash of what stands before it.
+    """
+
+    at: Annotated[datetime, Meta(tz=True)]
+    text: Text
+    previous_sha256: Digest
+    changes: dict[Identifier, Annotated[dict[str, Any], Meta(min_length=1)]] = {}
+
+
 class Registration(Strict, frozen=True):
     """A plan of analysis, written before the data."""
 
@@ -143,7 +187,10 @@ class Registration(Strict, frozen=True):
     description: Text | None = None
     exclusions: Text | None = None
     stopping_rule: Text | None = None
+    planned: PlannedSample = PlannedSample()
     deviations: list[Deviation] = []
+    amendments: list[Amendment] = []
+    evidence: EvidenceRules = EvidenceRules()
     design: DesignBlock = DesignBlock()
     policies: list[PolicyStep] = []
     guards: list[Guard] = []

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from kvstats.prereg.schema import AtLeast
 
-__all__ = ["Decision", "Verdict", "combined_p_value", "decide", "quantified"]
+__all__ = ["Decision", "Verdict", "combined_p_value", "decide", "explored", "quantified", "row_verdicts"]
 
-Verdict = Literal["supported", "killed", "inconclusive", "not met", "undefined", "invalid"]
+Verdict = Literal["supported", "killed", "inconclusive", "not met", "undefined", "invalid", "exploratory"]
 """
 - ``supported``: the rule for it holds, and, in a family, the adjusted p-value is at most the family's level.
 - ``killed``: it is not supported, and the rule against it holds.
 - ``inconclusive``: neither rule holds.
 - ``not met``: the rule for it does not hold, and there is none against it.
-- ``undefined``: a row that the verdict needs has no interval, or a rule is null there.
+- ``undefined``: a row that the verdict needs has no interval, a rule is null there, or the logs refuse the
+  question, as where they lack its arm.
 - ``invalid``: registration, data or guards are not as they must be; nothing was computed.
+- ``exploratory``: the rules decide it, but on records from before it was registered.
 """
 
 Quantifier = Literal["all", "any"] | AtLeast
@@ -169,6 +171,52 @@ def decide(
     if holds and family is not None:
         reason += f", but the adjusted p-value {family[0]:.3g} is above the family's level {family[1]:g}"
     return Decision("not met" if killed is None else "inconclusive", reason, None)
+
+
+def row_verdicts(
+    labels: Sequence[str],
+    statuses: Sequence[str],
+    supported: tuple[str, Sequence[bool | None]],
+    killed: tuple[str, Sequence[bool | None]] | None,
+    family: tuple[float, float] | None,
+) -> list[Verdict]:
+    """Decide each row of a result as if the claim were about it alone.
+
+    The adjusted p-value of a family is that of the whole claim: without it no row is supported either.
+
+    Examples
+    --------
+    >>> row_verdicts(["a", "b"], ["ok", "ok"], ("low > 0", [True, False]), None, None)
+    ['supported', 'not met']
+    """
+    return [
+        decide(
+            labels=[label],
+            statuses=[status],
+            supported=(supported[0], [supported[1][row]]),
+            killed=None if killed is None else (killed[0], [killed[1][row]]),
+            quantifier="all",
+            family=family,
+        ).verdict
+        for row, (label, status) in enumerate(zip(labels, statuses, strict=True))
+    ]
+
+
+def explored(decision: Decision, rows: list[Verdict], fault: str) -> tuple[Decision, list[Verdict]]:
+    """Take the name of a confirmation from verdicts, whatever they are; what is undefined stays so.
+
+    Examples
+    --------
+    >>> found = Decision("killed", "low > 0 holds", "killed")
+    >>> decision, rows = explored(found, ["killed"], "a record is early")
+    >>> decision.verdict, decision.reason
+    ('exploratory', 'a record is early; by its rules it would be killed: low > 0 holds')
+    """
+    told: list[Verdict] = ["undefined" if row == "undefined" else "exploratory" for row in rows]
+    if decision.verdict == "undefined":
+        return replace(decision, reason=f"{decision.reason}; {fault}"), told
+    reason = f"{fault}; by its rules it would be {decision.verdict}: {decision.reason}"
+    return Decision("exploratory", reason, decision.rule), told
 
 
 def defined(statuses: Sequence[str], values: Sequence[bool | None]) -> list[bool | None]:

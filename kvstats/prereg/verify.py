@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.prereg.data import DataCounts, in_utc, read_evidence
-from kvstats.prereg.judge import claim_outcome, guard_outcome, judge_claims, judge_guard
+from kvstats.log.audit import audit_log
+from kvstats.prereg.claim_evidence import evidence_by_claim
+from kvstats.prereg.data import DataCounts, in_utc
+from kvstats.prereg.evidence import Evidence, read_evidence
+from kvstats.prereg.isolation import VirtualArm, add_policies
+from kvstats.prereg.judge import (
+    Answer,
+    ask,
+    ask_all,
+    claim_outcome,
+    decide_claims,
+    guard_outcome,
+    judge_guard,
+)
 from kvstats.prereg.outcome import ClaimOutcome, GuardOutcome, RegistrationFacts, Report
 from kvstats.prereg.plan import ClaimPlan, Plan, load_plan
+from kvstats.prereg.sensitivity import with_sensitivity
+from kvstats.prereg.standing import registration_standing
 from kvstats.prereg.verdict import Decision
 
 __all__ = ["verify"]
@@ -23,6 +36,11 @@ def verify(
     expect_sha256: str | None = None,
     data: str | os.PathLike[str] | None = None,
     only: str | Sequence[str] | None = None,
+    git: str | bool = True,
+    timestamp: str | os.PathLike[str] | None = None,
+    timestamp_roots: str | os.PathLike[str] | None = None,
+    sensitivity: bool = False,
+    progress: Callable[[str], None] | None = None,
 ) -> Report:
     """Hold a registration against its logs.
 
@@ -31,25 +49,41 @@ def verify(
     path : str or path-like
         The registration, a YAML file. Everything in it is checked before any data is opened.
     expect_sha256 : str, optional
-        SHA-256 of the registration's bytes, as published when it was registered. Without it nothing shows
-        that the file was not changed afterwards, and the report says ``unanchored``.
+        SHA-256 as published when it was registered: of the registration's bytes, of its frozen part, or of
+        an amendment. Without an anchor from outside, which is this, a named commit or a time-stamp, nothing
+        shows that the file was not changed afterwards, and the report says ``unanchored``.
     data : str or path-like, optional
         Folder that the paths of the logs are relative to; default: the registration's own.
     only : str or sequence of str, optional
         Ids of the claims to judge. Guards are checked all the same, and a family keeps all its members.
+    git : str or bool, default True
+        A commit or tag that must hold the registration, or its seal, at the same place, with this frozen
+        part. True: the earliest commit that holds it is looked for in the work tree around the file, if there
+        is one, and reported, but does not anchor it: histories can be written anew. False: git is not asked.
+    timestamp : str or path-like, optional
+        RFC 3161 time-stamp response for the SHA-256 of the file or of the frozen part, or an amendment's. It
+        needs the extra ``kvstats[seal]``.
+    timestamp_roots : str or path-like, optional
+        PEM file of the certificates to be trusted for it.
+    sensitivity : bool, default False
+        Whether to judge each claim under other choices too: another interval, other clusters, and without
+        selection by outcome. Each choice takes as long as the claims themselves.
+    progress : callable, optional
+        Called with a few words before each step, such as ``claim harm``.
 
     Returns
     -------
     Report
         Claims with verdicts. When the registration is not the expected one, when files of data are not as
         registered, when lines cannot be read, or when a guard fails, every claim is ``invalid``, nothing is
-        computed for it, and the report's exit code is 3.
+        computed for it, and the report's exit code is 3. What the logs refuse, such as an arm that they lack,
+        leaves the claim ``undefined``, with the message as its reason, and the exit code is 2; the others are
+        judged all the same, also where it is the arm of a policy. A guard that cannot be asked does not hold.
 
     Raises
     ------
     InputError
-        ``{file}:{line}: {fault}; {remedy}`` for the registration; and, with the id of the claim or guard, for
-        what its estimator refuses in the data, such as an unknown arm.
+        ``{file}:{line}: {fault}; {remedy}`` for the registration.
 
     Notes
     -----
@@ -58,6 +92,12 @@ def verify(
     the claim undefined where they are needed; a row with no discordant pair has no interval, and no rule
     on its ends holds there. In a family each claim has one p-value for all its rows, adjusted with those
     of the others; a claim is supported only if that is at most the family's level.
+
+    A claim that rests on records from before its registration is ``exploratory``, whatever its rules say; its
+    estimates are shown. The registration may say otherwise, as ``evidence: {before_registration: exclude}``:
+    then the inputs of these records are left out with all their records, before anything is counted or
+    computed, and expected counts are those of the rest; or ``allow``, which reports them only. The field
+    ``without_time`` says the same of records whose time is unknown; its default is ``allow``.
 
     Examples
     --------
@@ -91,36 +131,44 @@ def verify(
     >>> report.claims[0].rows[0]["estimate"], report.claims[0].reason
     (-0.75, 'high < 0 holds')
     """
+    say = progress or (lambda text: None)
     plan = load_plan(path)
     selected = selected_claims(plan, only)
-    digest = plan.document.sha256
-    if expect_sha256 is not None:
-        if not re.fullmatch("[0-9a-fA-F]{64}", expect_sha256):
-            raise InputError.argument(
-                "verify", "expect_sha256", expect_sha256, "is no SHA-256", "pass its 64 hexadecimal digits"
-            )
-        if expect_sha256.lower() != digest:
-            finding = f"the registration has SHA-256 {digest}, expected was {expect_sha256.lower()}"
-            reason = "the registration is not the expected one"
-            return invalid_report(plan, selected, None, (finding,), guards_not_evaluated(plan), reason, False)
-    anchored = expect_sha256 is not None
-    evidence = read_evidence(plan.document, plan.registration.data, data)
-    if evidence.findings:
+    standing = registration_standing(
+        plan, expect_sha256=expect_sha256, git=git, timestamp=timestamp, timestamp_roots=timestamp_roots
+    )
+    facts = standing.facts
+    if standing.findings:
+        guards = guards_not_evaluated(plan)
+        return invalid_report(plan, selected, None, standing.findings, guards, standing.reason, facts)
+    say("reading the data")
+    found = read_evidence(plan.document, plan.registration, data)
+    if found.findings:
         guards, reason = guards_not_evaluated(plan), "the data are not intact"
-        return invalid_report(plan, selected, evidence.counts, evidence.findings, guards, reason, anchored)
-    log = evidence.log
-    for policy in plan.policies:
-        log = policy.apply(log)
+        return invalid_report(plan, selected, found, found.findings, guards, reason, facts)
+    say("policies and guards")
+    log, arms = add_policies(plan, found.log)
     guards = (
-        *expected_counts(plan, evidence.counts),
-        *(judge_guard(guard, log, plan) for guard in plan.guards),
+        *expected_counts(plan, found.counts),
+        *(judge_guard(guard, log, plan, arms) for guard in plan.guards),
     )
     failed = [guard.id for guard in guards if not guard.holds]
     if failed:
         reason = f"guard failed: {', '.join(failed)}"
-        return invalid_report(plan, selected, evidence.counts, (), guards, reason, anchored)
-    claims = judge_claims(plan, selected, log)
-    return build_report(plan, evidence.counts, (), guards, claims, anchored)
+        return invalid_report(plan, selected, found, (), guards, reason, facts, arms)
+
+    def answer(claim: ClaimPlan) -> Answer:
+        say(f"claim {claim.claim.id}")
+        return ask(claim, log, plan.design, arms)
+
+    answers = ask_all(plan, selected, answer)
+    evidence = evidence_by_claim(plan, found, arms, log)
+    claims = decide_claims(plan, selected, answers, evidence)
+    if sensitivity:
+        say("sensitivity")
+        whole = found.whole if found.order.inputs_left_out else None
+        claims = with_sensitivity(plan, claims, selected, answers, evidence, log, whole, arms)
+    return build_report(plan, found, (), guards, claims, facts, arms)
 
 
 def selected_claims(plan: Plan, only: str | Sequence[str] | None) -> tuple[ClaimPlan, ...]:
@@ -171,42 +219,49 @@ def guards_not_evaluated(plan: Plan) -> tuple[GuardOutcome, ...]:
 def invalid_report(
     plan: Plan,
     selected: Sequence[ClaimPlan],
-    counts: DataCounts | None,
+    found: Evidence | None,
     findings: tuple[str, ...],
     guards: tuple[GuardOutcome, ...],
     reason: str,
-    anchored: bool,
+    facts: RegistrationFacts,
+    arms: tuple[VirtualArm, ...] = (),
 ) -> Report:
     """Return the report of a verification that must not judge any claim."""
     decision = Decision("invalid", reason, None)
     claims = tuple(claim_outcome(claim, decision, ()) for claim in selected)
-    return build_report(plan, counts, findings, guards, claims, anchored)
+    return build_report(plan, found, findings, guards, claims, facts, arms)
 
 
 def build_report(
     plan: Plan,
-    counts: DataCounts | None,
+    found: Evidence | None,
     findings: tuple[str, ...],
     guards: tuple[GuardOutcome, ...],
     claims: tuple[ClaimOutcome, ...],
-    anchored: bool,
+    facts: RegistrationFacts,
+    arms: tuple[VirtualArm, ...] = (),
 ) -> Report:
     registration, family = plan.registration, plan.registration.family
+    errors = {number: arm.error for number, arm in enumerate(arms)}
     return Report(
         study=registration.study,
         description=registration.description,
         exclusions=registration.exclusions,
         stopping_rule=registration.stopping_rule,
         deviations=tuple({"at": in_utc(d.at), "text": d.text} for d in registration.deviations),
-        registration=RegistrationFacts(
-            file=plan.document.path.name,
-            sha256=plan.document.sha256,
-            registered_at=in_utc(registration.registered_at),
-            anchored=anchored,
+        amendments=tuple(
+            {"at": in_utc(a.at), "text": a.text, "changes": a.changes, "sha256": link}
+            for a, link in zip(registration.amendments, plan.chain.links[1:], strict=True)
         ),
+        registration=facts,
         design=asdict(plan.design),
         policies=tuple(
-            {"policy": policy.step.policy, "arguments": policy.step.arguments} for policy in plan.policies
+            {
+                "policy": policy.step.policy,
+                "arguments": policy.step.arguments,
+                "error": errors.get(number),
+            }
+            for number, policy in enumerate(plan.policies)
         ),
         family=None
         if family is None
@@ -215,8 +270,11 @@ def build_report(
             "level": family.level,
             "claims": [claim.claim.id for claim in plan.claims if claim.in_family],
         },
-        data=counts,
+        data=None if found is None else found.counts,
         integrity=findings,
         guards=guards,
         claims=claims,
+        files=() if found is None else found.files,
+        order=None if found is None else found.order,
+        audit=() if found is None else audit_log(found.log),
     )

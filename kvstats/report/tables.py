@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from kvstats.log.frames import Log
-from kvstats.prereg.display import FIGURES, row_figures, row_label
+from kvstats.prereg.display import FIGURES, row_figures, row_label, several
 from kvstats.prereg.outcome import ClaimOutcome, Report
+from kvstats.report.evidence import evidence_lines, sensitivity_table
 
 __all__ = ["print_log", "print_report"]
 
@@ -33,6 +34,7 @@ STYLES = {
     "inconclusive": "yellow",
     "undefined": "magenta",
     "invalid": "bold red",
+    "exploratory": "magenta",
 }
 
 
@@ -68,6 +70,8 @@ def print_report(report: Report, file: IO[str]) -> None:
     for line in heading(report):
         console.print(line)
     console.print(table)
+    if (sensitivity := sensitivity_table(report)) is not None:
+        console.print(sensitivity)
     console.print(Text(repr(report), "bold" if report.intact else "bold red"))
 
 
@@ -81,7 +85,6 @@ def console_for(file: IO[str]) -> Console:
 def heading(report: Report) -> Iterable[RenderableType]:
     """Yield what stands above the table of claims."""
     registration = report.registration
-    anchor = "as expected" if registration.anchored else "unanchored"
     yield Text(report.study, "bold")
     order = {
         True: "before the first record",
@@ -95,7 +98,7 @@ def heading(report: Report) -> Iterable[RenderableType]:
         else f"registration  {registration.file}, {registration.registered_at}",
         "bold red" if late else "",
     )
-    yield Text(f"sha256        {registration.sha256} ({anchor})")
+    yield from anchor_lines(report)
     if report.data is not None:
         counts = report.data
         yield Text(
@@ -103,11 +106,15 @@ def heading(report: Report) -> Iterable[RenderableType]:
             f"{several(counts.replays, 'replay cell')}, {several(counts.rejects, 'reject')}; "
             f"{several(counts.files, 'file')}, {'as registered' if counts.hashed else 'not hashed'}"
         )
+    yield from evidence_lines(report)
     for name, text in (("exclusions", report.exclusions), ("stopping rule", report.stopping_rule)):
         if text is not None:
             yield Text(f"{name:<13} {text.strip()}")
     for deviation in report.deviations:
         yield Text(f"deviation     {deviation['at']}: {deviation['text'].strip()}", "yellow")
+    for number, amendment in enumerate(report.amendments, start=1):
+        changed = f" (changes {', '.join(amendment['changes'])})" if amendment["changes"] else ""
+        yield Text(f"amendment {number:<3} {amendment['at']}: {amendment['text'].strip()}{changed}", "yellow")
     for finding in report.integrity:
         yield Text(f"integrity     {finding}", "bold red")
     for guard in report.guards:
@@ -116,8 +123,34 @@ def heading(report: Report) -> Iterable[RenderableType]:
         yield Text(text, "bold red" if guard.holds is False else "")
 
 
-def several(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+def anchor_lines(report: Report) -> Iterable[Text]:
+    """Yield the hashes of a registration, its seal, and what holds it from outside."""
+    registration, seal = report.registration, report.registration.seal
+    expected = {anchor.reference for anchor in registration.anchors if anchor.by == "sha256"}
+
+    def state(digest: str) -> str:
+        return " (as expected)" if digest in expected else ""
+
+    shown = registration.sha256 + (state(registration.sha256) or f" ({registration.standing})")
+    yield Text(f"sha256        {shown}")
+    yield Text(f"frozen part   {registration.frozen_sha256}{state(registration.frozen_sha256)}")
+    if seal is not None:
+        state_of_bytes = "the same bytes" if seal.same_bytes else "other bytes now"
+        beside = f", {several(seal.amendments, 'amendment')}" if seal.amendments else ""
+        yield Text(f"seal          {seal.file}, {seal.sealed_at} by its own word; {state_of_bytes}{beside}")
+    for anchor in registration.anchors:
+        first = None if anchor.time is None else report.precedes_records(anchor.time)
+        order = {True: ", before the first record", False: ", AFTER THE FIRST RECORD", None: ""}[first]
+        style = "bold red" if first is False and anchor.given else ""
+        if anchor.by == "timestamp":
+            stamp = f"{anchor.covers}, {anchor.time}{order}, {anchor.reference}"
+            yield Text(f"time-stamp    of {stamp}", style)
+        elif anchor.by == "git":
+            named = "named by the caller" if anchor.given else "found in the work tree, no anchor by itself"
+            commit = f"{anchor.reference[:12]} of {anchor.time}{order}"
+            yield Text(f"git           {commit} has {anchor.covers}; {named}", style)
+        elif anchor.amendments:
+            yield Text(f"expected      {anchor.reference}: {anchor.covers}")
 
 
 def claim_lines(claim: ClaimOutcome) -> Iterable[tuple[Text, tuple[str, ...]]]:
@@ -130,7 +163,7 @@ def claim_lines(claim: ClaimOutcome) -> Iterable[tuple[Text, tuple[str, ...]]]:
     yield name, (claim.verdict, *(row_figures(claim.rows[0]) if single else blank))
     if not single:
         for row in claim.rows:
-            yield Text(row_label(row)), ("", *row_figures(row))
+            yield Text(row_label(row)), (row["verdict"], *row_figures(row))
 
 
 def print_log(log: Log, file: IO[str]) -> None:

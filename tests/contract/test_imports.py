@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 LAYERS = [
     "errors",
+    "yaml_events",
     "document",
     "decoding",
     "log",
@@ -27,6 +28,8 @@ LAYERS = [
     "planning",
     "prereg",
     "report",
+    "registration_commands",
+    "sealing_commands",
     "cli",
     "__main__",
 ]

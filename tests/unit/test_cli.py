@@ -89,7 +89,8 @@ def test_another_folder_of_data(run, toy, tmp_path):
     assert run("verify", path)[0] == 2
     code, out, _ = run("verify", path, "--data", tmp_path / "elsewhere", "--json")
     assert code == 0
-    assert out.encode() == verify(PLAN).to_json()
+    assert out.encode() == verify(PLAN, git=False).to_json()
+    assert run("verify", PLAN, "--no-git", "--json")[1] == out
 
 
 @pytest.mark.parametrize(
@@ -183,3 +184,23 @@ def test_the_packages_run_as_their_commands(package):
     )
     assert "Usage: " in done.stdout
     assert done.stderr == ""
+
+
+def test_sensitivity_is_asked_for(run):
+    code, out, err = run("verify", PLAN, "--sensitivity", "--only", "gate_helps")
+    assert (code, err) == (0, "")
+    assert "interval: percentile" in out
+    assert "interval: percentile" not in run("verify", PLAN, "--only", "gate_helps")[1]
+
+
+def test_a_claim_that_the_logs_refuse_is_reported_and_exits_with_2(run, toy):
+    path = toy / "preregistration.yaml"
+    path.write_text(
+        path.read_text().replace("arguments: {arm: gate, baseline: snapkv}", "arguments: {arm: gat}", 1)
+    )
+    code, out, err = run("verify", path, "--json")
+    assert (code, err) == (2, "")
+    claims = {claim["id"]: claim for claim in json.loads(out)["claims"]}
+    assert claims["gate_helps"]["verdict"] == "undefined"
+    assert "arm='gat' is not an arm of the log; did you mean 'gate'" in claims["gate_helps"]["error"]
+    assert claims["coverage"]["verdict"] == "supported"

@@ -1,10 +1,14 @@
+import gc
+import weakref
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import special, stats
 
 from kvstats.inference import Design
 from kvstats.inference.bootstrap import bootstrap, studentized_bootstrap
-from kvstats.inference.bootstrap_interval import BootstrapDistribution, bootstrap_distribution
+from kvstats.inference.bootstrap_interval import DRAWN, BootstrapDistribution, bootstrap_distribution
 from kvstats.inference.cell import bootstrap_bounds, infer_cell
 from kvstats.inference.design import BOOTSTRAPS
 from kvstats.inference.linear import linear_error
@@ -170,3 +174,31 @@ def test_bounds_are_cut_off_at_the_range_of_what_is_estimated():
     rate = infer_cell("f", sample_of(Mean(y), kind="rate"), Design(interval="basic"))
     assert free.low < 0
     assert (rate.low, rate.high) == (0.0, free.high)
+
+
+def test_a_p_value_inverts_the_very_distribution_behind_the_interval():
+    sample, design = clustered()[1], Design(interval="percentile", n_resamples=200)
+    first = bootstrap_distribution("x", sample, design, "percentile")
+    assert bootstrap_distribution("x", sample, replace(design, level=0.9), "percentile") is first
+    for label, other, method in [
+        ("y", design, "percentile"),
+        ("x", replace(design, seed=1), "percentile"),
+        ("x", replace(design, n_resamples=201), "percentile"),
+        ("x", design, "basic"),
+    ]:
+        values = bootstrap_distribution(label, sample, other, method).values
+        assert not np.array_equal(values, first.values)
+    again = bootstrap_distribution("x", clustered()[1], design, "percentile")
+    assert again is not first
+    assert np.array_equal(again.values, first.values)
+
+
+def test_distributions_are_forgotten_with_their_sample():
+    _, sample = clustered()
+    bootstrap_distribution("x", sample, Design(n_resamples=100), "percentile")
+    assert sample in DRAWN
+    alive = weakref.ref(sample)
+    del sample
+    gc.collect()
+    assert alive() is None
+    assert None not in [key() for key in DRAWN.keyrefs()]

@@ -9,7 +9,8 @@ import shutil
 import pytest
 
 from kvstats.errors import InputError
-from kvstats.prereg.data import DataCounts, read_evidence
+from kvstats.prereg.data import DataCounts
+from kvstats.prereg.evidence import read_evidence
 from kvstats.prereg.plan import load_plan
 
 FIRST = "2026-11-01T00:00:00Z"
@@ -21,7 +22,7 @@ def evidence(register):
 
     def read(data="runs: [logs/*.jsonl]", folder=None):
         plan = load_plan(register(("runs: [logs/*.jsonl]", data)))
-        return read_evidence(plan.document, plan.registration.data, folder)
+        return read_evidence(plan.document, plan.registration, folder)
 
     return read
 

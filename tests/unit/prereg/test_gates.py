@@ -48,13 +48,19 @@ def test_thresholds_are_numbers_mappings_or_calibrated(register, toy, policy):
         ("{value: x}", "tau={'value': 'x'} of gate: expected float"),
         ("{signal: drop}", "tau={'signal': 'drop'} of gate: object missing required field value"),
         ("{value: 0.1, signal: ''}", "threshold: signal='' is no name"),
-        ("{value: 0.1, signal: drop_interior}", "is a threshold of another signal than 'drop'"),
         ("high", "tau='high' of gate: expected "),
     ],
 )
 def test_thresholds_that_are_none_are_refused(register, toy, tau, message):
     with pytest.raises(InputError, match=message):
         verify(register(("tau: 0.035", f"tau: {tau}"), base=BASE))
+
+
+def test_a_threshold_of_another_signal_makes_no_arm(register, toy):
+    (claim,) = verify(register(("tau: 0.035", "tau: {value: 0.1, signal: drop_interior}"), base=BASE)).claims
+    assert claim.verdict == "undefined"
+    assert "the arm 'gate' could not be added: policy 'gate': gate: tau=" in claim.reason
+    assert "is a threshold of another signal than 'drop'" in claim.reason
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import math
 import polars as pl
 import pytest
 
+from kvstats.errors import InputError
 from kvstats.prereg import verify
 
 CLAIMS = """\
@@ -44,7 +45,11 @@ def test_json_is_strict_sorted_and_complete(report):
         "file": "plan.yaml",
         "sha256": report.registration.sha256,
         "registered_at": "2026-10-31T12:00:00Z",
+        "frozen_sha256": report.registration.frozen_sha256,
         "anchored": False,
+        "standing": "unanchored",
+        "anchors": [],
+        "seal": None,
     }
     assert content["registered_first"] is True
     assert content["data"] == {
@@ -60,7 +65,8 @@ def test_json_is_strict_sorted_and_complete(report):
     claim = content["claims"][0]
     assert (claim["id"], claim["by"], claim["quantifier"]) == ("harm", ["task"], "all")
     assert set(claim["rows"][0]) == {
-        *("task", "estimate", "low", "high", "se", "df", "n", "clusters", "status", "p_value", "p_adjusted")
+        *("task", "estimate", "low", "high", "se", "df", "n", "clusters", "status", "p_value", "p_adjusted"),
+        "verdict",
     }
     assert claim["rows"][0]["estimate"] == report.claims[0].rows[0]["estimate"]
     assert content["claims"][1]["rows"][0]["p_value"] is None
@@ -125,3 +131,9 @@ claims:
     html = verify(register(), expect_sha256="0" * 64)._repr_html_()
     assert "<strong>integrity: the registration has SHA-256" in html
     assert "NOT INTACT" in html
+
+
+def test_a_claim_is_found_by_its_id(report):
+    assert report.claim("cover") is report.claims[1]
+    with pytest.raises(InputError, match="id='covr' is no claim of the report; did you mean 'cover'"):
+        report.claim("covr")

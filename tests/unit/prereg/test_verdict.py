@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kvstats.prereg.schema import AtLeast
-from kvstats.prereg.verdict import combined_p_value, decide, quantified
+from kvstats.prereg.verdict import Decision, combined_p_value, decide, explored, quantified
 
 QUANTIFIERS = ["all", "any", AtLeast(1), AtLeast(2), AtLeast(3)]
 
@@ -145,3 +145,17 @@ def test_only_the_first_undefined_rows_are_named():
     decision = judge([None] * 5)
     assert decision.reason.count("is null in") == 3
     assert decision.reason.endswith("row=2, and 2 rows more")
+
+
+@pytest.mark.parametrize("verdict", ["supported", "killed", "inconclusive", "not met"])
+def test_what_is_decided_on_early_records_is_exploratory(verdict):
+    found, rows = explored(Decision(verdict, "why", "supported"), [verdict, "undefined"], "it is early")
+    assert found == Decision(
+        "exploratory", f"it is early; by its rules it would be {verdict}: why", "supported"
+    )
+    assert rows == ["exploratory", "undefined"]
+
+
+def test_what_is_undefined_stays_so_on_early_records():
+    found, rows = explored(Decision("undefined", "why", None), ["undefined"], "it is early")
+    assert (found, rows) == (Decision("undefined", "why; it is early", None), ["undefined"])
