@@ -31,8 +31,9 @@ EXIT_CODES = """\b
 Exit codes:
   0  verified, and everything is intact
   1  with --require: some claim is not supported
-     with --strict: the same, or the registration is unanchored, or a claim
-     rests on records that may be older than it
+     with --strict: the same, or the registration is unanchored, or anchored
+     after the first record, or a claim rests on records that may be older
+     than it
   2  wrong usage, input that cannot be used, or a claim that the logs refuse
   3  not intact: a hash, the seal or an amendment differs, a line cannot be
      read, or a guard fails
@@ -133,7 +134,8 @@ def verify(
         raise typer.Exit(report.exit_code)
     if (require or strict) and any(claim.verdict != "supported" for claim in report.claims):
         raise typer.Exit(EXIT_NOT_SUPPORTED)
-    if strict and not (report.registration.anchored and all(map(surely_later, report.claims))):
+    anchored = report.registration.anchored and report.anchored_first is not False
+    if strict and not (anchored and all(map(surely_later, report.claims))):
         raise typer.Exit(EXIT_NOT_SUPPORTED)
 
 

@@ -35,8 +35,17 @@ LARGEST = 2**63 - 1
 
 WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 REAL = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+][0-9]+)?")
-HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff]")
-"""Characters that are not seen, or that change how those around them are seen."""
+TURNING = "\u202a-\u202e\u2066-\u2069"
+"""Characters that change in which direction those around them are shown, on a whole line."""
+
+HIDDEN = re.compile(
+    rf"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2060-\u2064{TURNING}"
+    r"\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+"""Characters that are not seen, or that change how those around them are seen.
+
+The joiners U+200C and U+200D are not among them: they belong to the spelling of languages.
+"""
 
 LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 NUMBER_ELSEWHERE = re.compile(r"[-+]?(0[xob][0-9a-f_]+|[0-9][0-9_]*)", re.IGNORECASE)
@@ -179,6 +188,10 @@ def parse_document(path: Path, content: bytes, *, largest: int = LARGEST) -> Doc
         raise InputError.line(path, 1, "is not a mapping of keys to values", "write lines of 'key: value'")
     lines: dict[Place, int] = {}
     value = convert(path, root, (), lines, largest)
+    if found := re.search(f"[{TURNING}]", text):
+        # What is left is in a comment, which can show the value before it as another one.
+        line = len(LINE_BREAK.findall(text, 0, found.start())) + 1
+        raise InputError.line(path, line, f"has the hidden character {found.group()!a}", "remove it")
     return Document(path=path, sha256=hashlib.sha256(content).hexdigest(), value=value, lines=lines)
 
 

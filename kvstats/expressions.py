@@ -8,7 +8,7 @@ import polars as pl
 
 from kvstats.errors import InputError, nearest_name
 
-__all__ = ["check_expression"]
+__all__ = ["check_expression", "reads_other_rows"]
 
 MAX_LENGTH = 2000
 """Characters of an expression; parsers recurse, and very long ones overflow the stack."""
@@ -19,11 +19,19 @@ WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")
 
 SUBQUERY_WORDS = ("select", "from", "values", "table", "with")
 CALL = re.compile(r"([A-Za-z_][A-Za-z_0-9]*|'')\s*\(")
+AGGREGATES = frozenset(
+    [
+        *("avg", "count", "first", "last", "max", "median", "min", "quantile_cont", "quantile_disc"),
+        *("stddev", "stdev", "sum", "var", "variance", "over"),
+    ]
+)
+"""Functions whose value in a row depends on other rows."""
+
 FUNCTIONS = frozenset(
     [
         # Words that stand before a bracket and call nothing.
         *("and", "any", "all", "as", "between", "case", "else", "end", "filter", "in", "is", "like", "ilike"),
-        *("not", "or", "over", "then", "when"),
+        *("not", "or", "then", "when"),
         # Arithmetic; comparisons of several values; nulls; types.
         *(
             "abs",
@@ -42,9 +50,7 @@ FUNCTIONS = frozenset(
         ),
         *("power", "round", "sign", "sqrt", "greatest", "least", "coalesce", "ifnull", "nullif"),
         *("cast", "try_cast", "char", "decimal", "float", "numeric", "varchar"),
-        # Over the rows of a result.
-        *("avg", "count", "first", "last", "max", "median", "min", "quantile_cont", "quantile_disc"),
-        *("stddev", "stdev", "sum", "var", "variance"),
+        *AGGREGATES,
         # Text, none longer than what it is made of.
         *("char_length", "concat", "ends_with", "left", "length", "lower", "regexp_like", "right"),
         *("starts_with", "strpos", "substr", "trim", "upper"),
@@ -96,6 +102,8 @@ def check_expression(place: str, field: str, text: str) -> pl.Expr:
         )
     if found := re.search(r"[\\$`;#{}]|--|/\*|[A-Za-z0-9_&]'", QUOTED.sub(lambda m: bare(m.group()), text)):
         raise refuse(f"has {found.group()!r}", "write one expression of columns, numbers and 'text'")
+    if found := re.search("[\u200b-\u200f\u2060-\u2064]", text):
+        raise refuse(f"has the hidden character {found.group()!a}", "remove it")
     words = [word.lower() for word in WORD.findall(QUOTED.sub(" ", text))]
     for word in words:
         if word in SUBQUERY_WORDS:
@@ -118,6 +126,17 @@ def check_expression(place: str, field: str, text: str) -> pl.Expr:
     if not expression.meta.undo_aliases().meta.eq(expression):
         raise refuse("ends with a word too many", "check the operators; a name for the value is not wanted")
     return expression
+
+
+def reads_other_rows(text: str) -> bool:
+    """Say whether an expression that was checked has an aggregate, which depends on other rows too.
+
+    Examples
+    --------
+    >>> reads_other_rows("score >= AVG (score)"), reads_other_rows("task = 'max(a)'")
+    (True, False)
+    """
+    return any(name.lower() in AGGREGATES for name in CALL.findall(QUOTED.sub("''", text)))
 
 
 def bare(quoted: str) -> str:

@@ -55,7 +55,7 @@ prml = typer.Typer(
 )
 
 
-@prml.command("export")
+@prml.command("export", short_help="Print a claim as a manifest.")
 def export(
     file: Registration,
     claim: Annotated[str, typer.Option(metavar="ID", help="The claim: one comparison, of no family.")],
@@ -74,7 +74,7 @@ def export(
     typer.echo(manifest, nl=False)
 
 
-@prml.command("import")
+@prml.command("import", short_help="Print a manifest's registration.")
 def import_(
     manifest: Manifest,
     data: Annotated[
@@ -89,7 +89,7 @@ def import_(
     typer.echo(import_manifest(manifest, data=data), nl=False)
 
 
-@prml.command("hash")
+@prml.command("hash", short_help="Check a manifest, and print its hash.")
 def hash_(
     manifest: Manifest,
     expect_sha256: Annotated[

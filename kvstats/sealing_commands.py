@@ -62,6 +62,7 @@ def amend(
     else:
         typer.echo(f"amendment     {in_utc(amendment.at)}, appended to {file.name}")
         typer.echo(f"previous      {amendment.previous_sha256}")
+        typer.echo(f"Seal it before the next record is made: kvstats seal {file}")
 
 
 def parse_changes(texts: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -7,6 +7,7 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import MAXYEAR, MINYEAR
 from pathlib import Path
 from typing import Any, Literal
 
@@ -157,7 +158,7 @@ def read_line(line: bytes, number: int) -> Record | Reject:
     keys = KEY.findall(line)
     if len(set(keys)) < len(keys):
         return read_line_slowly(line, number)
-    return unknown_version(record, line, number) or record
+    return refused(record, line, number) or record
 
 
 def read_line_slowly(line: bytes, number: int) -> Record | Reject:
@@ -187,10 +188,15 @@ def read_line_slowly(line: bytes, number: int) -> Record | Reject:
         record = msgspec.convert(known, record_type)
     except msgspec.ValidationError as error:
         return Reject(number, f"breaks the contract of {kind} records ({error})", shown(line))
-    return unknown_version(record, line, number) or record
+    return refused(record, line, number) or record
 
 
-def unknown_version(record: Record, line: bytes, number: int) -> Reject | None:
+def refused(record: Record, line: bytes, number: int) -> Reject | None:
+    """Refuse an unknown version of the format, and times of years that have no date in some zone."""
+    for name in ("recorded_at", "started_at"):
+        time = getattr(record, name, None)
+        if time is not None and not MINYEAR < time.year < MAXYEAR:
+            return Reject(number, f"has {name} in the year {time.year}", shown(line))
     if isinstance(record, StudyRecord) and record.schema_version != SCHEMA_VERSION:
         return Reject(
             number,

@@ -2,7 +2,8 @@
 
 from kvstats.prereg.amend import amend
 from kvstats.prereg.lint import Lint, lint
-from kvstats.prereg.outcome import ClaimOutcome, GuardOutcome, Report
+from kvstats.prereg.outcome import ClaimOutcome, GuardOutcome
+from kvstats.prereg.report import Report
 from kvstats.prereg.seal import Seal, seal
 from kvstats.prereg.standing import RegistrationFacts
 from kvstats.prereg.verify import verify

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kvstats.inference.result import RESULT_SCHEMA
-from kvstats.prereg.display import row_figures, several
+from kvstats.prereg.display import estimate_figures, row_figures, several
 from kvstats.prereg.forest_plot import ROWS_A_PLOT, forest_plot, plot_axis
 from kvstats.prereg.markup import markup
 from kvstats.prereg.page_elements import badge, definition_list, flat, table
@@ -14,6 +14,7 @@ from kvstats.prereg.thresholds import thresholds
 
 if TYPE_CHECKING:
     from kvstats.prereg.outcome import ClaimOutcome
+    from kvstats.prereg.report import Report
 
 __all__ = ["claim_section", "rows_table"]
 
@@ -30,23 +31,26 @@ MARKS = "Filled dot: the row is supported; cross: killed; open dot: neither"
 Row = Mapping[str, Any]
 
 
-def claim_section(claim: ClaimOutcome, level: float) -> Iterator[str]:
+def claim_section(claim: ClaimOutcome, report: Report) -> Iterator[str]:
     """Yield a claim with its rules, its rows and its plots."""
     yield f'<section id="claim-{markup(claim.id)}" aria-labelledby="name-{markup(claim.id)}">'
     yield '<div class="head">'
     yield f'<h3 id="name-{markup(claim.id)}"><code>{markup(claim.id)}</code> {badge(claim.verdict)}</h3>'
     yield f'<p class="statement">{markup(claim.statement.strip())}</p>'
     yield f"<p>{markup(claim.reason)}</p>"
-    yield f"{definition_list(facts(claim))}\n</div>"
+    amended = [entry["at"] for entry in report.amendments if claim.id in entry["changes"]]
+    yield f"{definition_list(facts(claim, amended))}\n</div>"
     if claim.rows:
-        yield rows_table(f"Estimates with {100 * level:g}% intervals", claim.rows)
+        yield rows_table(f"Estimates with {100 * report.design['level']:g}% intervals", claim.rows)
         yield from plots(claim)
     yield from sensitivity(claim)
     yield "</section>"
 
 
-def facts(claim: ClaimOutcome) -> Iterator[tuple[str, str]]:
+def facts(claim: ClaimOutcome, amended: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield what was asked, and the rules that were to decide."""
+    if amended:
+        yield "as amended", ", ".join(amended)
     yield "estimator", f"{claim.estimator}({flat(claim.arguments)})"
     if claim.where is not None:
         yield "where", claim.where
@@ -138,5 +142,5 @@ def sensitivity(claim: ClaimOutcome) -> Iterator[str]:
 
 def variant_row(row: Row) -> str:
     """Return a row of a claim under another choice, on one line."""
-    estimate, interval, *_ = row_figures({"n": 0, **row})
+    estimate, interval = estimate_figures(row)
     return (f"{row['row']}: " if row["row"] else "") + f"{estimate}, {interval}"

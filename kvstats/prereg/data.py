@@ -86,6 +86,14 @@ class DataFile:
 
 def check_paths(document: Document, data: Data) -> None:
     """Refuse patterns and names of files that leave the registration's folder."""
+    named: dict[PurePosixPath, str] = {}
+    for name in data.sha256:
+        if (other := named.setdefault(PurePosixPath(name), name)) != name:
+            raise document.error(
+                ("data", "sha256", name),
+                f"data.sha256 has {name!r}, which is the same file as {other!r}",
+                "name each file once",
+            )
     places: list[tuple[Place, str]] = [
         (("data", "runs", index), text) for index, text in enumerate(data.runs)
     ]

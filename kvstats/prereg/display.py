@@ -1,7 +1,8 @@
-"""Texts of a report's rows, and the report as HTML."""
+"""Texts that every form of a report shares, and the form that a notebook shows."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,21 @@ from kvstats.inference.display import decimals
 from kvstats.inference.result import RESULT_SCHEMA
 
 if TYPE_CHECKING:
-    from kvstats.prereg.outcome import ClaimOutcome, GuardOutcome
+    from kvstats.prereg.outcome import ClaimOutcome
+    from kvstats.prereg.report import Report
 
-__all__ = ["FIGURES", "claim_table", "row_figures", "row_label", "several"]
+__all__ = [
+    "FIGURES",
+    "claim_table",
+    "departures",
+    "estimate_figures",
+    "faults",
+    "headline",
+    "row_figures",
+    "row_label",
+    "several",
+    "verdict_counts",
+]
 
 FIGURES = ("estimate", "interval", "n", "clusters", "p")
 """What is shown of a row."""
@@ -41,6 +54,26 @@ def row_label(row: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in row.items() if name not in known)
 
 
+def estimate_figures(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Return estimate and interval of a row as texts, or the status in place of an undefined interval."""
+    places = decimals(row["low"], row["high"])
+
+    def number(value: float | None) -> str:
+        return "–" if value is None else f"{value:.{places}f}"
+
+    interval = f"{number(row['low'])} to {number(row['high'])}"
+    if row["low"] is None or row["high"] is None:
+        interval = "–" if row["status"] == "ok" else row["status"]
+    return number(row["estimate"]), interval
+
+
+def headline(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """Return estimate and interval of the only row, or how many rows there are."""
+    if len(rows) == 1:
+        return estimate_figures(rows[0])
+    return (f"{len(rows)} rows", "") if rows else ("–", "–")
+
+
 def row_figures(row: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
     """Return estimate, interval, n, clusters and p-value of a row as texts.
 
@@ -53,40 +86,43 @@ def row_figures(row: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
     ...              "status": "ok", "p_value": 0.00012, "p_adjusted": None})
     ('0.41', '0.30 to 0.52', '1,200', '40', '0.00012')
     """
-    places = decimals(row["low"], row["high"])
-
-    def number(value: float | None) -> str:
-        return "–" if value is None else f"{value:.{places}f}"
-
-    interval = f"{number(row['low'])} to {number(row['high'])}"
-    if row["low"] is None or row["high"] is None:
-        interval = "–" if row["status"] == "ok" else row["status"]
     p = row.get("p_value") if row.get("p_adjusted") is None else row["p_adjusted"]
     return (
-        number(row["estimate"]),
-        interval,
+        *estimate_figures(row),
         f"{row['n']:,}",
         f"{row['clusters']:,}",
         "–" if p is None else f"{p:.2g}",
     )
 
 
-def claim_table(
-    title: str,
-    deviations: Iterable[Mapping[str, str]],
-    integrity: Iterable[str],
-    guards: Iterable[GuardOutcome],
-    claims: Iterable[ClaimOutcome],
-) -> str:
-    """Return the report as HTML: deviations and faults first, then a table of claims."""
-    faults = [f"integrity: {text}" for text in integrity]
-    faults += [f"guard {guard.id} fails: {guard.reason}" for guard in guards if guard.holds is False]
+def verdict_counts(claims: Iterable[ClaimOutcome]) -> list[tuple[str, int]]:
+    """Return how many claims have which verdict."""
+    return sorted(Counter(claim.verdict for claim in claims).items())
+
+
+def faults(report: Report) -> list[str]:
+    """Return what is wrong with a registration, its data and its guards."""
+    failed = [guard for guard in report.guards if guard.holds is False]
+    return [
+        *(f"integrity: {text}" for text in report.integrity),
+        *(f"guard {guard.id} fails: {guard.reason}" for guard in failed),
+    ]
+
+
+def departures(report: Report) -> list[str]:
+    """Return deviations and amendments, each on a line."""
+    kinds = (("deviation", report.deviations), ("amendment", report.amendments))
+    return [f"{kind}, {entry['at']}: {entry['text'].strip()}" for kind, entries in kinds for entry in entries]
+
+
+def claim_table(report: Report) -> str:
+    """Return a report as HTML for a notebook: faults and departures first, then a table of claims."""
     head = "".join(f"<th>{escape(name)}</th>" for name in ("verdict", "claim", *FIGURES))
-    body = "\n".join(line for claim in claims for line in claim_lines(claim))
-    notes = "".join(f"<p><strong>{escape(text)}</strong></p>\n" for text in faults)
-    notes += "".join(f"<p>deviation, {d['at']}: {escape(d['text'].strip())}</p>\n" for d in deviations)
+    body = "\n".join(line for claim in report.claims for line in claim_lines(claim))
+    notes = "".join(f"<p><strong>{escape(text)}</strong></p>\n" for text in faults(report))
+    notes += "".join(f"<p>{escape(text)}</p>\n" for text in departures(report))
     table = f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
-    return f"<p>{escape(title)}</p>\n{notes}{table}"
+    return f"<p>{escape(repr(report))}</p>\n{notes}{table}"
 
 
 def claim_lines(claim: ClaimOutcome) -> Iterable[str]:

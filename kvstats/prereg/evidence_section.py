@@ -11,7 +11,7 @@ from kvstats.prereg.markup import markup
 from kvstats.prereg.page_elements import definition_list, flat, table
 
 if TYPE_CHECKING:
-    from kvstats.prereg.outcome import Report
+    from kvstats.prereg.report import Report
 
 __all__ = ["evidence_section"]
 
@@ -62,7 +62,7 @@ def registration_facts(report: Report) -> Iterator[tuple[str, str]]:
         (data.replays, "replay cell"),
         (data.rejects, "reject"),
     ]
-    state = "as registered" if data.hashed else "not hashed"
+    state = "hashes as registered" if data.hashed else "no hash registered"
     yield "data", f"{several(data.files, 'file')}, {state}: {', '.join(several(*count) for count in counts)}"
 
 

@@ -1,8 +1,14 @@
-"""Registrations in git: commits that hold one as it is now."""
+"""Registrations in git: commits that hold one as it is now.
+
+The id of a commit is the anchor, and not the repository: whatever is read is held against the ids on the way
+from the commit to the file, since git itself believes what lies in its store.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +23,11 @@ from kvstats.prereg.seal import parse_seal, seal_path
 
 __all__ = ["commit_named", "first_commit"]
 
+STORE_ONLY = ("-c", "core.commitGraph=false")
+"""Times of commits come from the commits, and from no file beside them."""
+
+ABBREVIATED = re.compile("[0-9a-f]{7,64}", re.IGNORECASE)
+
 
 def git(folder: Path, *arguments: str) -> bytes | None:
     """Run git in a folder, and return what it prints, or None when it fails or there is none.
@@ -27,13 +38,14 @@ def git(folder: Path, *arguments: str) -> bytes | None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment |= {
         "GIT_NO_LAZY_FETCH": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_ALLOW_PROTOCOL": "none",
         "GIT_OPTIONAL_LOCKS": "0",
         "LC_ALL": "C",
     }
     try:
         done = subprocess.run(
-            ["git", "--no-pager", "--literal-pathspecs", "-C", str(folder), *arguments],
+            ["git", "--no-pager", "--literal-pathspecs", *STORE_ONLY, "-C", str(folder), *arguments],
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -81,7 +93,7 @@ def commit_named(name: str, document: Document, chain: Chain) -> Anchor | str:
     Raises
     ------
     InputError
-        When there is no such commit.
+        When there is no such commit, and when a tag or branch is named like the beginning of a commit's id.
     """
     path = document.path.resolve()
     found = None
@@ -96,6 +108,14 @@ def commit_named(name: str, document: Document, chain: Chain) -> Anchor | str:
             "check the name, or leave it out",
         )
     seconds, commit = found.decode().split()
+    if ABBREVIATED.fullmatch(name) and not commit.startswith(name.lower()):
+        raise InputError.argument(
+            "verify",
+            "git",
+            name,
+            f"looks like the id of a commit, but is a name of commit {commit}",
+            f"write that id, or the name in full, such as refs/tags/{name}",
+        )
     coverage = coverage_in(commit, path, document, chain) or sealed_in(commit, path, chain)
     if coverage is None:
         return f"git {name} (commit {commit}) does not hold the frozen part as it is now"
@@ -104,7 +124,7 @@ def commit_named(name: str, document: Document, chain: Chain) -> Anchor | str:
 
 def coverage_in(commit: str, path: Path, document: Document, chain: Chain) -> tuple[str, int | None] | None:
     """Say what a commit's version of the registration covers."""
-    content = git(path.parent, "cat-file", "blob", f"{commit}:./{path.name}")
+    content = content_in(commit, path)
     if content is None:
         return None
     try:
@@ -119,8 +139,44 @@ def coverage_in(commit: str, path: Path, document: Document, chain: Chain) -> tu
 def sealed_in(commit: str, path: Path, chain: Chain) -> tuple[str, int | None] | None:
     """Say what a commit's version of the seal covers."""
     file = seal_path(path)
-    content = git(path.parent, "cat-file", "blob", f"{commit}:./{file.name}")
+    content = content_in(commit, file)
     return None if content is None else coverage_of_links(parse_seal(file, content).links, chain)
+
+
+def content_in(commit: str, path: Path) -> bytes | None:
+    """Return a commit's version of a file, by ids that their contents bear out; None when there is none."""
+    prefix, found = git(path.parent, "rev-parse", "--show-prefix"), object_of(path.parent, "commit", commit)
+    if prefix is None or found is None:
+        return None
+    name = found.split(b"\n", 1)[0].removeprefix(b"tree ").decode()
+    for step in filter(None, prefix.rstrip(b"\n").split(b"/")):
+        known = entry(path.parent, name, step)
+        if known is None:
+            return None
+        name = known
+    blob = entry(path.parent, name, os.fsencode(path.name))
+    return None if blob is None else object_of(path.parent, "blob", blob)
+
+
+def entry(folder: Path, tree: str, name: bytes) -> str | None:
+    """Return the id that a folder of a commit has under a name: mode, blank, name, zero, id, and so on."""
+    content, size = object_of(folder, "tree", tree) or b"", len(tree) // 2
+    while content:
+        head, rest = content.split(b"\0", 1)
+        if head.split(b" ", 1)[1] == name:
+            return rest[:size].hex()
+        content = rest[size:]
+    return None
+
+
+def object_of(folder: Path, kind: str, name: str) -> bytes | None:
+    """Return an object of the repository, or None when there is none, or another under this id."""
+    content = git(folder, "cat-file", kind, name)
+    if content is None:
+        return None
+    whole = f"{kind} {len(content)}\0".encode() + content
+    digest = hashlib.new("sha256" if len(name) == 64 else "sha1", whole, usedforsecurity=False)
+    return content if digest.hexdigest() == name else None
 
 
 def time_of(seconds: str) -> str:

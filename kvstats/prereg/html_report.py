@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from kvstats.prereg.claim_section import claim_section
-from kvstats.prereg.display import row_figures
+from kvstats.prereg.display import headline, verdict_counts
 from kvstats.prereg.evidence_section import evidence_section
 from kvstats.prereg.markup import markup
 from kvstats.prereg.page_elements import badge, table
 from kvstats.prereg.page_style import STYLE
 
 if TYPE_CHECKING:
-    from kvstats.prereg.outcome import ClaimOutcome, Report
+    from kvstats.prereg.outcome import ClaimOutcome
+    from kvstats.prereg.report import Report
 
 __all__ = ["html_report"]
 
@@ -40,7 +41,7 @@ def html_report(report: Report) -> str:
         *evidence_section(report),
         *overview(report.claims),
         "<h2>Claims</h2>",
-        *(line for claim in report.claims for line in claim_section(claim, report.design["level"])),
+        *(line for claim in report.claims for line in claim_section(claim, report)),
         *closing(report),
     ]
     return "\n".join(parts) + "\n"
@@ -55,18 +56,16 @@ def opening(report: Report) -> Iterator[str]:
     yield f"<h1>{markup(report.study)}</h1>"
     if report.description:
         yield f'<p class="note">{markup(report.description.strip())}</p>'
-    fault = "" if report.intact and report.registered_first is not False else " fault"
+    late = report.registered_first is False or report.anchored_first is False
+    fault = "" if report.intact and not late else " fault"
     yield f'<p class="state{fault}">{markup(repr(report))}</p>'
     yield "</header>\n<main>"
 
 
 def overview(claims: Sequence[ClaimOutcome]) -> Iterator[str]:
     """Yield how many claims have which verdict, and a table of all."""
-    counts: dict[str, int] = {}
-    for claim in claims:
-        counts[claim.verdict] = counts.get(claim.verdict, 0) + 1
     yield "<h2>Verdicts</h2>"
-    yield f"<p>{' '.join(f'{badge(verdict)} × {count}' for verdict, count in sorted(counts.items()))}</p>"
+    yield f"<p>{' '.join(f'{badge(verdict)} × {count}' for verdict, count in verdict_counts(claims))}</p>"
     yield table(
         ["Verdict", "Claim", "Estimate", "Interval"],
         (
@@ -80,14 +79,6 @@ def overview(claims: Sequence[ClaimOutcome]) -> Iterator[str]:
         ),
         right=(2, 3),
     )
-
-
-def headline(rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """Return estimate and interval of the only row, or how many rows there are."""
-    if len(rows) == 1:
-        estimate, interval, *_ = row_figures(rows[0])
-        return estimate, interval
-    return (f"{len(rows)} rows", "") if rows else ("–", "–")
 
 
 def closing(report: Report) -> Iterator[str]:

@@ -13,9 +13,9 @@ from kvstats.inference.design import Design
 from kvstats.inference.multiplicity import adjust
 from kvstats.inference.result import Result
 from kvstats.log.frames import Log
+from kvstats.prereg.claim_evidence import ClaimEvidence, evidence_fault
 from kvstats.prereg.display import row_label
 from kvstats.prereg.isolation import VirtualArm, refusal
-from kvstats.prereg.order import ClaimEvidence, evidence_fault
 from kvstats.prereg.outcome import ClaimOutcome, GuardOutcome, RuleOutcome
 from kvstats.prereg.plan import ClaimPlan, GuardPlan, Plan, Query
 from kvstats.prereg.rules import Rule
@@ -186,7 +186,7 @@ def decide_claim(
         family=level,
     )
     verdicts = row_verdicts(labels, statuses, supported, killed, level)
-    fault = evidence_fault(evidence, whole.registration.evidence)
+    fault = evidence_fault(evidence, whole.registration)
     if fault is not None:
         decision, verdicts = explored(decision, verdicts, fault)
     rules = [rule_outcome("supported", plan.supported, frame, supported[1])]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from kvstats.expressions import check_expression
+from kvstats.log.frames import INPUT_SCHEMA, REPLAY_SCHEMA, RUN_SCHEMA
 from kvstats.prereg.comparison import comparison_of
 from kvstats.prereg.plan import ClaimPlan, Plan, load_plan
 from kvstats.prereg.power import ClaimPower, claim_power
@@ -22,6 +24,9 @@ OUTCOMES = frozenset({"score", "success", "prediction", *DERIVED_COLUMNS}) | {
     f"baseline_{name}" for name in ("score", "success", "prediction")
 }
 """Columns of a run that are known only afterwards."""
+
+FIELDS = OUTCOMES | RUN_SCHEMA.keys() | INPUT_SCHEMA.keys() | REPLAY_SCHEMA.keys()
+"""Columns that every log has; the others are signals, whose names are free."""
 
 MANY = frozenset({"input_id", "layer", "head", "step", "seed", "permutation"})
 """Columns that have many values in most logs."""
@@ -117,7 +122,7 @@ def lint(path: str | os.PathLike[str]) -> Lint:
     >>> found.claims[0].warnings
     ("no rule kills it: nothing that is found can count against it; add 'killed'",)
     >>> found.claims[0].power.text
-    'power 60% at the planned effect 0.1; a true value of at least 0.125 is found with 80% power, level 0.95'
+    '60% at the planned effect 0.1; a true value of at least 0.125 is found with 80% power, level 0.95'
     """
     plan = load_plan(path)
     return Lint(
@@ -186,3 +191,10 @@ def claim_warnings(plan: Plan, claim: ClaimPlan) -> Iterator[str]:
                 f"where={registered.where!r} selects by the outcome ({', '.join(chosen)}): what is found "
                 "holds only for what came out so"
             )
+        for name in sorted(set(read) - FIELDS):
+            # A signal such as 'certificate' is like a field too, but less than a slip is.
+            for field in get_close_matches(name, sorted(FIELDS), n=1, cutoff=0.8):
+                yield (
+                    f"where={registered.where!r} reads {name!r}, which can only be a signal; "
+                    f"did you mean {field!r}?"
+                )

@@ -6,25 +6,22 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kvstats.prereg.display import FIGURES, row_figures, row_label
+from kvstats.prereg.display import FIGURES, departures, faults, row_figures, row_label
 from kvstats.prereg.markup import markup
 
 if TYPE_CHECKING:
-    from kvstats.prereg.outcome import ClaimOutcome, Report
+    from kvstats.prereg.outcome import ClaimOutcome
+    from kvstats.prereg.report import Report
 
 __all__ = ["markdown_report"]
 
 
 def markdown_report(report: Report) -> str:
     """Return a report as Markdown: what it says of itself, what is wrong, and a table of claims."""
-    faults = [f"integrity: {finding}" for finding in report.integrity]
-    faults += [f"guard {guard.id} fails: {guard.reason}" for guard in report.guards if guard.holds is False]
+    wrong, added = faults(report), departures(report)
     lines = [cell(repr(report)), "", f"SHA-256 of the registration: `{report.registration.sha256}`", ""]
-    lines += [f"- **{cell(fault)}**" for fault in faults] + [""] * bool(faults)
-    added = [("deviation", entry) for entry in report.deviations]
-    added += [("amendment", entry) for entry in report.amendments]
-    lines += [f"- {kind}, {entry['at']}: {cell(entry['text'])}" for kind, entry in added]
-    lines += [""] * bool(added)
+    lines += [f"- **{cell(fault)}**" for fault in wrong] + [""] * bool(wrong)
+    lines += [f"- {cell(entry)}" for entry in added] + [""] * bool(added)
     lines += [row(["verdict", "claim", *FIGURES]), row(["---", "---", *["---:"] * len(FIGURES)])]
     lines += [line for claim in report.claims for line in claim_lines(claim)]
     return "\n".join(lines) + "\n"

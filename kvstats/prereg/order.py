@@ -1,4 +1,4 @@
-"""The order of evidence: which records were made before the registration, and which claims rest on them.
+"""The order of evidence: which records were made before the registration.
 
 A record is from before the registration when its time is. A record without a time was written after its file
 was begun; where the file was begun after the registration that settles it, and elsewhere its time is unknown.
@@ -7,36 +7,26 @@ Times are what the logs say of themselves: they show an honest mistake, not a fo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import polars as pl
 
-from kvstats.errors import InputError
-from kvstats.expressions import check_expression
 from kvstats.log.frames import Log
 from kvstats.log.records import INPUT_KEY
 from kvstats.prereg.schema import EvidenceRules
-from kvstats.selection import truth
-from kvstats.tables import runs_with_inputs
-
-if TYPE_CHECKING:
-    from kvstats.prereg.plan import Query
 
 __all__ = [
-    "ClaimEvidence",
+    "KEY",
     "Event",
     "Order",
-    "claim_evidence",
+    "before",
     "event",
-    "evidence_fault",
     "in_utc",
     "inputs_to_leave_out",
     "order_of",
     "record_times",
-    "tables_of",
     "without_inputs",
 ]
 
@@ -86,32 +76,6 @@ class Order:
     before_registration: str
     without_time: str
     inputs_left_out: int
-
-
-@dataclass(frozen=True)
-class ClaimEvidence:
-    """The records that a claim rests on, as to their time.
-
-    They are those of its inputs, and of the arms that it names. Its inputs are those with a row that
-    satisfies its `where`; where that reads columns that only the estimator has, all inputs. A virtual arm
-    stands for those that its policy names. Without a named arm all arms count, and records of prefilled
-    inputs always do.
-
-    Attributes
-    ----------
-    registered_at : str
-        When the claim got the form in which it is judged, in UTC.
-    records, before, unknown : int
-        How many records there are, how many were made before that, and how many have no time that tells.
-    first : str or None
-        Time of the first of them that was made before, in UTC.
-    """
-
-    registered_at: str
-    records: int
-    before: int
-    unknown: int
-    first: str | None
 
 
 def in_utc(time: datetime) -> str:
@@ -174,88 +138,6 @@ def without_inputs(log: Log, inputs: pl.DataFrame) -> Log:
 
     rest = log.with_runs(kept(log.runs)).with_inputs(kept(log.inputs))
     return replace(rest, replays=kept(log.replays))
-
-
-def tables_of(log: Log) -> tuple[pl.DataFrame, ...]:
-    """Return the tables on whose columns a `where` may be a condition."""
-    try:
-        runs = runs_with_inputs(log)
-    except InputError:
-        # Duplicates, which estimators on runs refuse; those on replays are judged all the same.
-        runs = log.runs
-    return runs, log.inputs, log.replays
-
-
-def selected_inputs(tables: Iterable[pl.DataFrame], where: str | None) -> pl.DataFrame | None:
-    """Return the inputs with a row for which a condition is true; None for all."""
-    if where is None:
-        return None
-    columns = check_expression("verify", "where", where).meta.root_names()
-    found = []
-    for table in tables:
-        if set(columns) <= set(table.columns):
-            try:
-                found.append(table.filter(truth(table, where, "verify")).select(KEY))
-            except InputError:
-                # It is a condition on another table, which has a column of the same name and another type.
-                return None
-    return pl.concat(found).unique() if found else None
-
-
-def claim_evidence(
-    times: pl.DataFrame,
-    tables: tuple[pl.DataFrame, ...],
-    query: Query,
-    arms: frozenset[str] | None,
-    moment: datetime,
-) -> ClaimEvidence:
-    """Count the records that a claim rests on.
-
-    Parameters
-    ----------
-    times : polars.DataFrame
-        What `record_times` returns, of all files.
-    tables : tuple of polars.DataFrame
-        What `tables_of` returns.
-    query : Query
-        The claim's query.
-    arms : frozenset of str or None
-        The arms it rests on; None for all.
-    moment : datetime
-        When it was registered.
-
-    Returns
-    -------
-    ClaimEvidence
-    """
-    if arms is not None:
-        times = times.filter(pl.col("arm").is_null() | pl.col("arm").is_in(sorted(arms)))
-    inputs = selected_inputs(tables, query.where)
-    if inputs is not None:
-        times = times.join(inputs, on=KEY, how="semi", nulls_equal=True)
-    counted = event(times, "registration", moment)
-    first = times.filter(before(moment))["at"].min()
-    return ClaimEvidence(
-        registered_at=counted.at,
-        records=times.height,
-        before=counted.before,
-        unknown=counted.unknown,
-        first=in_utc(first) if isinstance(first, datetime) else None,
-    )
-
-
-def evidence_fault(evidence: ClaimEvidence | None, rules: EvidenceRules) -> str | None:
-    """Say why the time of its records makes a claim exploratory; None where it does not."""
-    if evidence is None:
-        return None
-    if evidence.before and rules.before_registration == "exploratory":
-        return (
-            f"{evidence.before:,} of its {evidence.records:,} records are from before its registration, "
-            f"the first of {evidence.first}"
-        )
-    if evidence.unknown and rules.without_time == "exploratory":
-        return f"{evidence.unknown:,} of its {evidence.records:,} records have no time"
-    return None
 
 
 def order_of(

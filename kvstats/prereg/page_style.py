@@ -28,7 +28,9 @@ caption { text-align: left; color: #555; }
 th, td { padding: .3rem .75rem .3rem 0; text-align: left; vertical-align: top;
   border-bottom: 1px solid #ccc; }
 td code { overflow-wrap: anywhere; }
-td:first-child code { overflow-wrap: break-word; }
+td:has(> a) { min-width: 14rem; }
+td:last-child:has(> code) { min-width: 14rem; }
+td:first-child code, td > a code { overflow-wrap: break-word; }
 th { border-bottom-color: #1a1a1a; white-space: nowrap; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .verdict { display: inline-block; white-space: nowrap; font-weight: bold; font-size: .875rem;

@@ -246,7 +246,7 @@ def answered(solve: Solve, bound: Bound, planned: PlannedSample, level: float) -
     elif effect is not None:
         try:
             power = float(asdict(solve(bound, level, effect)[1])["power"])
-            text = f"power {power:.0%} at the planned effect {effect:g}; {text}"
+            text = f"{power:.0%} at the planned effect {effect:g}; {text}"
         except InputError as error:
             text += f"; the planned effect {effect:g} cannot be ({error})"
     return ClaimPower(smallest is not None or power is not None, text, smallest, effect, power, level)

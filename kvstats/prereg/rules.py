@@ -36,7 +36,10 @@ class Rule:
     def evaluated(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the frame with the rule's value, or raise `InputError` where it is no condition on it."""
         try:
-            marked = frame.with_columns(self.expression.alias(VALUE))
+            # NaN would be larger than any threshold.
+            marked = frame.with_columns(pl.selectors.float().fill_nan(None)).with_columns(
+                self.expression.alias(VALUE)
+            )
         except pl.exceptions.PolarsError as error:
             raise InputError.argument(
                 self.place,

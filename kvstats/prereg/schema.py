@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import MAXYEAR, MINYEAR, datetime
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from kvstats.decoding import decode
-from kvstats.document import Document
+from kvstats.document import Document, Place, dotted
 
 __all__ = [
     "Amendment",
@@ -27,6 +27,7 @@ __all__ = [
     "Question",
     "Registration",
     "decode_registration",
+    "in_calendar",
 ]
 
 IDENTIFIER = "^[A-Za-z0-9][A-Za-z0-9_-]*$"
@@ -215,4 +216,18 @@ def decode_registration(document: Document) -> Registration:
         ``{file}:{line}: {fault}; {remedy}`` for an unknown key (with the nearest known one), a missing
         key, or a value of the wrong type or out of range.
     """
-    return decode(document, Registration, REMEDIES)
+    registration = decode(document, Registration, REMEDIES)
+    times: list[tuple[Place, datetime]] = [(("registered_at",), registration.registered_at)]
+    times += [(("deviations", i, "at"), deviation.at) for i, deviation in enumerate(registration.deviations)]
+    times += [(("amendments", i, "at"), amendment.at) for i, amendment in enumerate(registration.amendments)]
+    for place, time in times:
+        if not in_calendar(time):
+            raise document.error(
+                place, f"{dotted(place)} is of the year {time.year}", "write the time when it was written"
+            )
+    return registration
+
+
+def in_calendar(time: datetime) -> bool:
+    """Say whether a time has a date in every zone: the first and the last year of the calendar have not."""
+    return MINYEAR < time.year < MAXYEAR

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,10 +15,11 @@ import msgspec
 from msgspec import Meta
 
 from kvstats.errors import InputError
+from kvstats.log.lines import without_repeated_keys
 from kvstats.prereg.chain import Chain, untimely
 from kvstats.prereg.data import in_utc
 from kvstats.prereg.plan import Plan, load_plan
-from kvstats.prereg.schema import Digest, Registration, Strict, Text
+from kvstats.prereg.schema import Digest, Registration, Strict, Text, in_calendar
 
 __all__ = [
     "Seal",
@@ -135,9 +137,15 @@ def read_seal(path: Path) -> Seal | None:
 def parse_seal(file: Path, content: bytes) -> Seal:
     """Decode a seal strictly; the path is for messages."""
     try:
-        return msgspec.json.decode(content, type=Seal)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        sealed = msgspec.json.decode(content, type=Seal)
+        # Of equal keys the decoder takes the last, and readers see the first.
+        json.loads(content, object_pairs_hook=without_repeated_keys)
+    except (msgspec.DecodeError, ValueError) as error:
         raise InputError(f"{file}: is no seal ({error}); restore the file, or remove it") from error
+    for time in (sealed.sealed_at, *(amendment.sealed_at for amendment in sealed.amendments)):
+        if not in_calendar(time):
+            raise InputError(f"{file}: is no seal (a time of the year {time.year}); restore the file")
+    return sealed
 
 
 def broken_seal(
@@ -167,6 +175,21 @@ def broken_seal(
     ):
         if time > now:
             yield f"{what} in {name} is {in_utc(time)}, which lies in the future"
+    before, what = sealed.sealed_at, "sealed_at"
+    for number, amendment in enumerate(sealed.amendments, start=1):
+        if amendment.sealed_at < before:
+            yield (
+                f"sealed_at of amendment {number} in {name} is {in_utc(amendment.sealed_at)}, "
+                f"before {what} of {in_utc(before)}"
+            )
+        before, what = amendment.sealed_at, f"sealed_at of amendment {number}"
+    pairs = zip(registration.amendments, sealed.amendments, strict=False)
+    for number, (written, amendment) in enumerate(pairs, start=1):
+        if amendment.sealed_at < written.at:
+            yield (
+                f"sealed_at of amendment {number} in {name} is {in_utc(amendment.sealed_at)}, "
+                f"before the amendment of {in_utc(written.at)}"
+            )
     if sealed.sealed_at < registration.registered_at:
         yield (
             f"sealed_at in {name} is {in_utc(sealed.sealed_at)}, "

@@ -11,11 +11,11 @@ import polars as pl
 from kvstats.inference.design import BOOTSTRAPS, Design
 from kvstats.log.frames import Log
 from kvstats.log.records import INPUT_KEY, REPLAY_KEY, RUN_KEY
+from kvstats.prereg.claim_evidence import ClaimEvidence
 from kvstats.prereg.conditions import without_conditions_on
 from kvstats.prereg.display import row_label
 from kvstats.prereg.isolation import VirtualArm, add_policies
 from kvstats.prereg.judge import Answer, ask, ask_all, decide_claims
-from kvstats.prereg.order import ClaimEvidence
 from kvstats.prereg.outcome import ClaimOutcome
 from kvstats.prereg.plan import ClaimPlan, Plan
 from kvstats.prereg.variant import Variant

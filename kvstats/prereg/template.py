@@ -53,11 +53,13 @@ def example_text(name: str) -> str:
     >>> example_text("templat")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    kvstats.errors.InputError: example_text: name='templat' is no example; did you mean 'template'?
+    kvstats.errors.InputError: new_registration: example='templat' is no example; did you mean 'template'?
     """
     known = example_names()
     if name not in known:
-        raise InputError.argument("example_text", "name", name, "is no example", nearest_name(name, known))
+        raise InputError.argument(
+            "new_registration", "example", name, "is no example", nearest_name(name, known)
+        )
     return resources.files("kvstats.prereg").joinpath("examples", f"{name}.yaml").read_text("utf-8")
 
 

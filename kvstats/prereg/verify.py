@@ -21,10 +21,11 @@ from kvstats.prereg.judge import (
     guard_outcome,
     judge_guard,
 )
-from kvstats.prereg.outcome import ClaimOutcome, GuardOutcome, RegistrationFacts, Report
+from kvstats.prereg.outcome import ClaimOutcome, GuardOutcome
 from kvstats.prereg.plan import ClaimPlan, Plan, load_plan
+from kvstats.prereg.report import Report
 from kvstats.prereg.sensitivity import with_sensitivity
-from kvstats.prereg.standing import registration_standing
+from kvstats.prereg.standing import RegistrationFacts, registration_standing
 from kvstats.prereg.verdict import Decision
 
 __all__ = ["verify"]
@@ -59,7 +60,8 @@ def verify(
     git : str or bool, default True
         A commit or tag that must hold the registration, or its seal, at the same place, with this frozen
         part. True: the earliest commit that holds it is looked for in the work tree around the file, if there
-        is one, and reported, but does not anchor it: histories can be written anew. False: git is not asked.
+        is one, and reported, but not in the JSON, and it does not anchor it: histories can be written anew.
+        False: git is not asked.
     timestamp : str or path-like, optional
         RFC 3161 time-stamp response for the SHA-256 of the file or of the frozen part, or an amendment's. It
         needs the extra ``kvstats[seal]``.
@@ -277,4 +279,7 @@ def build_report(
         files=() if found is None else found.files,
         order=None if found is None else found.order,
         audit=() if found is None else audit_log(found.log),
+        not_judged=tuple(
+            claim.claim.id for claim in plan.claims if claim.claim.id not in {told.id for told in claims}
+        ),
     )

@@ -11,6 +11,7 @@ import pytest
 
 import kvstats as kv
 from kvstats.cli import main
+from kvstats.prereg.template import TEMPLATE, example_names
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -36,6 +37,34 @@ def test_every_file_that_it_links_is_there():
     links = re.findall(r"\]\(([^)]+)\)", README)
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_commands_options_and_examples_of_registrations_are_those_that_there_are(capsys):
+    section = README.split("## Registrations")[1].split("\n## ")[0]
+    shown = {}
+    for command in ("new", "lint", "seal", "amend", "verify", "schema", "prml"):
+        with pytest.raises(SystemExit) as ended:
+            main([command, "--help"])
+        assert ended.value.code == 0
+        shown[command] = capsys.readouterr().out
+    assert set(re.findall(r"kvstats (\w+)", section)) == set(shown)
+    offered = set(re.findall(r"--[a-z0-9-]+", " ".join(shown.values())))
+    named = set(re.findall(r"--[a-z0-9-]+", section.replace("---", "")))
+    assert named >= {"--expect-sha256", "--strict"}
+    assert named - offered == set()
+    (examples,) = re.findall(r"with `--example` one of (.*?) \|", section)
+    assert set(re.findall(r"\w+", examples)) == {*example_names()} - {TEMPLATE}
+
+
+def test_the_exit_codes_of_verification_are_those_that_the_command_tells(capsys):
+    with pytest.raises(SystemExit):
+        main(["verify", "--help"])
+    told = " ".join(capsys.readouterr().out.split("Exit codes:")[1].split())
+    rows = re.findall(r"^\| ([0-3]) \| (.*) \|$", README.split("| exit code of `verify` |")[1], re.MULTILINE)
+    assert [code for code, _ in rows] == ["0", "1", "2", "3"]
+    for _, meaning in rows:
+        for part in re.split("[;:,] ", meaning.replace("`", "").partition(", such as")[0]):
+            assert part in told
 
 
 def test_the_shipped_study_is_intact_and_its_verdicts_are_those_it_tells_of(monkeypatch, capsys):

@@ -64,7 +64,7 @@ def test_new_from_an_example(run, tmp_path):
     assert load_plan(path).registration.study == "predictions of the gating study for 32K"
     code, _, err = run("new", tmp_path / "other.yaml", "--example", "gating")
     assert code == 2
-    assert "name='gating' is no example" in err
+    assert "example='gating' is no example" in err
 
 
 def test_lint_prints_power_and_warnings(run, plan):
@@ -75,8 +75,8 @@ def test_lint_prints_power_and_warnings(run, plan):
         "warning: no stopping rule: when the collection ends is open; add 'stopping_rule'\n"
         "\n"
         "harm (line 6)\n"
-        "  power: power 97% at the planned effect -0.2; a true value of at most -0.149 is found with 80%\n"
-        "    power, level 0.95\n"
+        "  power: 97% at the planned effect -0.2; a true value of at most -0.149 is found with 80% power,\n"
+        "    level 0.95\n"
         "  warning: no rule kills it: nothing that is found can count against it; add 'killed'\n"
     )
     code, out, err = run("lint", plan, "--json")

@@ -42,6 +42,7 @@ def test_seal_amend_verify(run, plan):
     document = read_document(plan)
     frozen, link = chain_of(document).links
     assert out.splitlines()[1] == f"previous      {frozen}"
+    assert out.splitlines()[2] == f"Seal it before the next record is made: kvstats seal {plan}"
     assert document.value["amendments"][0]["changes"] == {"coverage": {"supported": "low > 0.2"}}
     code, out, err = run("seal", plan)
     assert (code, err) == (0, "")

@@ -106,7 +106,7 @@ def test_strict_takes_no_time_on_trust(run, late, dated, verdict, require):
 
 def test_help_names_strict(run):
     _, out, _ = run("verify", "--help")
-    assert "with --strict: the same, or the registration is unanchored, or a claim\n" in out
+    assert "with --strict: the same, or the registration is unanchored, or anchored\n" in out
 
 
 def test_progress_is_for_terminals():

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[3]
 EXAMPLES = resources.files("kvstats.prereg").joinpath("examples")
 FILES = [
     ROOT / "notebooks" / "needles" / "preregistration.yaml",
-    ROOT / "notebooks" / "evictors" / "preregistration.yaml",
+    ROOT / "notebooks" / "two-models" / "preregistration.yaml",
     ROOT / "tests" / "golden" / "toy" / "preregistration.yaml",
     *(Path(str(EXAMPLES.joinpath(f"{name}.yaml"))) for name in example_names()),
 ]

@@ -57,7 +57,7 @@ def test_a_difference_is_planned_at_half_the_error_of_the_interval(told):
         at = difference_power(**sample, difference=0.1 * sign, level=0.975, alternative=side)
         assert found.power == pytest.approx(at.power, abs=1e-12)
         assert found.text.startswith(
-            f"power {at.power:.0%} at the planned effect {0.1 * sign:g}; a true value of at "
+            f"{at.power:.0%} at the planned effect {0.1 * sign:g}; a true value of at "
         )
     both = told("low > 0 OR high < 0", PLANNED)
     assert both.smallest_effect == pytest.approx(difference_power(**sample, power=0.8).difference, abs=1e-9)
@@ -255,6 +255,11 @@ def test_warnings_about_the_whole(warned):
                 ("budget = 0.5", "budget = 0.5 AND baseline_success AND score < 1"),
             ],
             "where='budget = 0.5 AND baseline_success AND score < 1' selects by the outcome (base",
+        ),
+        (
+            [(RULE, f"{RULE}    killed: low > 0\n"), ("budget = 0.5", "budgt = 0.5 AND certificate > 1")],
+            "where='budgt = 0.5 AND certificate > 1' reads 'budgt', which can only be a signal; did you mean "
+            "'budget'?",
         ),
     ],
 )

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from kvstats.prereg import verify
+from kvstats.prereg import amend, verify
 from kvstats.prereg.plan import load_plan
 
 REGISTERED = datetime(2026, 10, 31, 12, tzinfo=UTC)
@@ -181,6 +181,23 @@ def test_records_without_a_time_are_as_late_as_their_file(dated, plan, begun, ru
         assert report.claims[0].reason.startswith(
             "50 of its 50 records have no time; by its rules it would be"
         )
+
+
+@pytest.mark.parametrize(
+    ("time", "words"),
+    [
+        (None, "have no time that shows them to be later than the amendment of 2026-11-02T12:00:00Z;"),
+        (LATE, "are from before the amendment of 2026-11-02T12:00:00Z, the first of 2026-11-01T12:00:00Z;"),
+    ],
+)
+def test_the_amendment_that_makes_a_claim_exploratory_is_named(dated, plan, time, words):
+    dated(lambda record: time, begun=LATE)
+    path = plan("{before_registration: allow, without_time: allow}")
+    assert verdicts(verify(path))["harm"] == "supported"
+    amend(path, "Why.", changes={"harm": {"supported": "high < 1"}}, at=LATE + timedelta(days=1))
+    report = verify(path)
+    assert verdicts(report)["harm"] == "exploratory"
+    assert report.claim("harm").reason.startswith(f"50 of its 50 records {words}")
 
 
 def test_each_file_is_listed_with_its_hash_and_times(dated, plan, register):

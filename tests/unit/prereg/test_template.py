@@ -57,8 +57,8 @@ def test_no_file_is_written_over(tmp_path):
         new_registration(link)
     with pytest.raises(InputError, match=r"path='.*' cannot be written \(No such file or directory\)"):
         new_registration(tmp_path / "none" / "plan.yaml")
-    with pytest.raises(InputError, match=r"name='tempalte' is no example; did you mean 'template'\?"):
+    with pytest.raises(InputError, match=r"example='tempalte' is no example; did you mean 'template'\?"):
         new_registration(tmp_path / "new.yaml", example="tempalte")
-    with pytest.raises(InputError, match=r"name='\.\./schema' is no example"):
+    with pytest.raises(InputError, match=r"example='\.\./schema' is no example"):
         new_registration(tmp_path / "new.yaml", example="../schema")
     assert not (tmp_path / "new.yaml").exists()

@@ -11,7 +11,7 @@ import pytest
 from kvstats.log.audit import Finding
 from kvstats.prereg import verify
 from kvstats.prereg.order import Event
-from kvstats.report.evidence import sensitivity_table
+from kvstats.report.evidence import sensitivity_lines
 from kvstats.report.tables import print_report
 
 TOY = Path(__file__).parents[2] / "golden" / "toy" / "preregistration.yaml"
@@ -84,14 +84,41 @@ def test_a_policy_without_its_arm_is_named(report):
     assert "policy gate adds no arm: policy 'gate': no D" in printed(replace(report, policies=(step,)))
 
 
-def test_sensitivity_is_a_table_of_its_own(report):
-    text = printed(report)
-    assert "gate_helps interval: percentile supported" in text
-    assert "gate_helps cluster: task undefined" in text
-    assert "harms_hardly_anyone interval: jackknife" in text
+def test_sensitivity_names_what_changes_a_verdict_and_counts_the_rest(report):
+    claim = report.claim("gate_helps")
+    same = [variant for variant in claim.sensitivity if variant.verdict == claim.verdict]
+    lines = [line.plain for line in sensitivity_lines(report)]
+    assert lines[0] == "Under other choices than the registered ones"
+    assert f"gate_helps: supported under {len(same)} of {len(claim.sensitivity)}" in lines
+    assert 0 < len(same) < len(claim.sensitivity)
+    assert (
+        "  cluster: task: undefined, 0.750, one cluster; few clusters (1): not an interval to be trusted"
+        in lines
+    )
+    assert len(lines) == 1 + sum(
+        1 + sum(variant.verdict != claim.verdict for variant in claim.sensitivity) for claim in report.claims
+    )
+    assert "cluster: task: undefined" in printed(report)
     plain = verify(TOY, git=False)
-    assert sensitivity_table(plain) is None
-    assert "interval: percentile" not in printed(plain)
+    assert list(sensitivity_lines(plain)) == []
+    assert "Under other choices" not in printed(plain)
+
+
+def test_a_claim_whose_rules_were_amended_is_called_so(report):
+    change = {
+        "at": "2026-11-02T00:00:00Z",
+        "text": "Too strict.",
+        "changes": {"gate_helps": {}},
+        "sha256": "0",
+    }
+    text = printed(replace(report, amendments=(change,)))
+    assert "amendment 1 2026-11-02T00:00:00Z: Too strict. (changes gate_helps)" in text
+    assert text.count("as amended") == 1
+    assert "as amended" not in printed(report)
+    amended = replace(report, amendments=(change,))
+    assert amended.to_html().count("<dt>as amended</dt>") == 1
+    assert "as amended" not in report.to_html()
+    assert "<p>amendment, 2026-11-02T00:00:00Z: Too strict.</p>" in amended._repr_html_()
 
 
 def test_rows_have_verdicts_of_their_own(report):

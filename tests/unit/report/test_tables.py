@@ -62,7 +62,7 @@ def test_the_heading_says_what_was_verified(report):
     assert f"registration preregistration.yaml, {report.registration.registered_at}" in text
     assert f"sha256 {report.registration.sha256} (unanchored)" in text
     assert "(before the first record)" in text
-    assert "data 96 runs of 24 inputs, 48 replay cells, 0 rejects; 2 files, not hashed" in text
+    assert "data 96 runs of 24 inputs, 48 replay cells, 0 rejects; 2 files, no hash registered" in text
     assert "stopping rule Twelve inputs of each task." in text
     assert "deviation 2026-11-01T06:30:00Z: The second task was first named other." in text
     assert "guard full_budget_identity holds" in text
