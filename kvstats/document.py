@@ -48,7 +48,7 @@ The joiners U+200C and U+200D are not among them: they belong to the spelling of
 """
 
 LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-NUMBER_ELSEWHERE = re.compile(r"[-+]?(0[xob][0-9a-f_]+|[0-9][0-9_]*)", re.IGNORECASE)
+NUMBER_ELSEWHERE = re.compile(r"[-+]?(0x[0-9a-f_]+|0o[0-7_]+|0b[01_]+|[0-9][0-9_]*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

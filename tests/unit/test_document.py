@@ -283,3 +283,10 @@ def test_faults_of_any_format_are_named_with_line_and_remedy(read, text, fault):
 def test_the_remedy_for_text_of_another_form_can_be_given(read):
     with pytest.raises(InputError, match=r"of another form; use the letters a to f$"):
         decode(read("code: xyz\n"), Drawing, {"^[a-f]+$": "use the letters a to f"})
+
+
+def test_a_hash_that_begins_like_a_binary_number_is_text(tmp_path):
+    digest = "0bcec5be3674a83c27cb0bbf2cd34fa75a08d27f96cd1d0d87ab0b65f31d0099"
+    path = tmp_path / "a.yaml"
+    path.write_text(f"sha256: {digest}\n")
+    assert read_document(path).value == {"sha256": digest}

@@ -26,10 +26,10 @@ def sealed(write_log, toy_records, register, tmp_path):
     half = len(toy_records) // 2
     write_log(toy_records[:half], "logs/a.jsonl")
     second = write_log(toy_records[half:], "logs/b.jsonl")
-    (tmp_path / "logs" / "b.jsonl.gz").write_bytes(gzip.compress(second.read_bytes()))
+    (tmp_path / "logs" / "b.jsonl.gz").write_bytes(gzip.compress(second.read_bytes(), mtime=0))
     second.unlink()
     hashes = ", ".join(
-        f"logs/{name}: {hashlib.sha256((tmp_path / 'logs' / name).read_bytes()).hexdigest()}"
+        f"logs/{name}: '{hashlib.sha256((tmp_path / 'logs' / name).read_bytes()).hexdigest()}'"
         for name in ("a.jsonl", "b.jsonl.gz")
     )
     path = register(base=PLAN.replace("HASHES", hashes))
