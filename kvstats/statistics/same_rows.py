@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -35,9 +36,9 @@ class OfSameRows(Statistic):
         )
         self.classes = first if alike else None
 
+    @abstractmethod
     def combined(self, values: Sequence[FloatArray]) -> FloatArray:
         """Return the function's values, from arrays of the values of its parts."""
-        raise NotImplementedError
 
     def value(self, weights: npt.ArrayLike) -> float:
         """Return the value for row weights of shape [n]; NaN where a part is undefined."""
