@@ -102,7 +102,7 @@ def read_log(
     rejects: list[tuple[str, int, str, str]] = []
     for file in files:
         reader = readers[file]
-        items = read_file(file) if reader is None else reader.read(file, *names.of(file))
+        items = read_file(file) if reader is None else reader.read(file, names.of(file))
         for item in items:
             if not isinstance(item, Reject):
                 records.append(item)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from kvstats.log.adapters.page_profiles import PAGE_PROFILES
 from kvstats.log.adapters.page_release import PAGE_RELEASE
-from kvstats.log.adapters.reader import Names, Reader, stem
+from kvstats.log.adapters.reader import Labels, Names, Reader, stem
 from kvstats.log.lines import Reject, json_object, numbered_lines
 
-__all__ = ["READERS", "Names", "Reader", "reader_of", "stem"]
+__all__ = ["READERS", "Labels", "Names", "Reader", "reader_of", "stem"]
 
 READERS: dict[str, Reader] = {reader.name: reader for reader in (PAGE_RELEASE, PAGE_PROFILES)}
 """Every reader by its name."""
@@ -27,4 +27,4 @@ def reader_of(file: Path) -> Reader | None:
         fields = json_object(item[1], item[0])
         if not isinstance(fields, Reject):
             objects.append(fields)
-    return next((reader for reader in READERS.values() if reader.recognises(objects)), None)
+    return next((reader for reader in READERS.values() if reader.recognises(file, objects)), None)

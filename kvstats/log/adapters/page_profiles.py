@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from kvstats.log.adapters.reader import Reader
+from kvstats.log.adapters.reader import Labels, Reader, stem
 from kvstats.log.adapters.release_row import CORRECT, input_id
 from kvstats.log.lines import Reject, json_object, numbered_lines, shown
 from kvstats.log.records import InputRecord, Record
@@ -23,15 +23,16 @@ __all__ = ["PAGE_PROFILES"]
 PROFILE = "head_agreement_per_layer"
 
 
-def recognises(objects: Sequence[dict[str, Any]]) -> bool:
+def recognises(file: Path, objects: Sequence[dict[str, Any]]) -> bool:
     """Say whether objects are profiles: a task and agreement by layer, no outcome and no kind of record."""
     return any({"task", PROFILE} <= fields.keys() for fields in objects) and not any(
         name == "record" or name.startswith(CORRECT) for fields in objects for name in fields
     )
 
 
-def read(file: Path, model: str, suite: str) -> Iterator[Record | Reject]:
+def read(file: Path, labels: Labels) -> Iterator[Record | Reject]:
     """Yield the input record of each row, or a reject."""
+    model, suite = labels.model or stem(file), labels.suite or stem(file)
     lines: dict[tuple[str, str], int] = {}
     number = 0
     for item in numbered_lines(file):

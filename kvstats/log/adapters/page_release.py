@@ -31,7 +31,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from kvstats.log.adapters.reader import Reader
+from kvstats.log.adapters.reader import Labels, Reader, stem
 from kvstats.log.adapters.release_checks import ReleaseChecks, identical_arms
 from kvstats.log.adapters.release_row import CORRECT, FULL, ReleaseRow, is_gated, release_row
 from kvstats.log.lines import Reject, json_object, numbered_lines, shown
@@ -40,7 +40,7 @@ from kvstats.log.records import InputRecord, Record, RunRecord
 __all__ = ["PAGE_RELEASE"]
 
 
-def recognises(objects: Sequence[dict[str, Any]]) -> bool:
+def recognises(file: Path, objects: Sequence[dict[str, Any]]) -> bool:
     """Say whether objects are wide rows: a task, a budget, an outcome by arm, and no kind of record."""
     return not any("record" in fields for fields in objects) and any(
         {"task", "budget"} <= fields.keys() and any(name.startswith(CORRECT) for name in fields)
@@ -48,7 +48,7 @@ def recognises(objects: Sequence[dict[str, Any]]) -> bool:
     )
 
 
-def read(file: Path, model: str, suite: str) -> Iterator[Record | Reject]:
+def read(file: Path, labels: Labels) -> Iterator[Record | Reject]:
     """Yield the records of a file, and a reject for each row that cannot be used."""
     checks = ReleaseChecks()
     rows: list[ReleaseRow] = []
@@ -77,7 +77,7 @@ def read(file: Path, model: str, suite: str) -> Iterator[Record | Reject]:
             "one is not the other under two names",
             stacklevel=3,
         )
-    yield from records(rows, model, suite)
+    yield from records(rows, labels.model or stem(file), labels.suite or stem(file))
 
 
 def records(rows: Sequence[ReleaseRow], model: str, suite: str) -> Iterator[Record]:

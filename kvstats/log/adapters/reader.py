@@ -6,15 +6,45 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from kvstats.errors import InputError, nearest_name
 from kvstats.log.lines import Reject
 from kvstats.log.records import Record
 
-__all__ = ["Names", "Reader", "stem"]
+__all__ = ["Labels", "Names", "Reader", "stem"]
 
 EXTENSION = re.compile(r"(?<=.)(\.(jsonl|ndjson|json))?(\.(gz|zst))?$")
+
+
+PairBy = Literal["key", "content", "position"]
+"""What tells inputs apart: their ids, a hash of their content, or their place in the file."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What the caller says of a file's rows, for formats whose rows do not say it.
+
+    Attributes
+    ----------
+    model, suite, task, arm, condition : str, optional
+        As in a run record; None where the caller says nothing.
+    budget : float, optional
+        Fraction of the cache that is kept.
+    pair_by : {"key", "content", "position"}
+        What becomes the input's id.
+    answer_filter : str, optional
+        Which of several scores of the same answer counts.
+    """
+
+    model: str | None = None
+    suite: str | None = None
+    task: str | None = None
+    arm: str | None = None
+    condition: str | None = None
+    budget: float | None = None
+    pair_by: PairBy = "key"
+    answer_filter: str | None = None
 
 
 @dataclass(frozen=True)
@@ -26,14 +56,15 @@ class Reader:
     name : str
         What `kvstats.read_log` calls it.
     recognises : callable
-        Says from the first objects of a file whether it has this format.
+        Says from a file's path and the first JSON objects in it (none where its lines are not such) whether
+        it has this format.
     read : callable
-        Takes file, model and suite, and yields a record or a reject for each line.
+        Takes file and labels, and yields a record or a reject for each row.
     """
 
     name: str
-    recognises: Callable[[Sequence[dict[str, Any]]], bool]
-    read: Callable[[Path, str, str], Iterator[Record | Reject]]
+    recognises: Callable[[Path, Sequence[dict[str, Any]]], bool]
+    read: Callable[[Path, Labels], Iterator[Record | Reject]]
 
 
 def stem(file: Path) -> str:
@@ -81,13 +112,13 @@ class Names:
             if given is not None and not all(isinstance(value, str) and value for value in values):
                 raise self.error(argument, given, "is not a name", "pass text that is not empty")
 
-    def of(self, file: Path) -> tuple[str, str]:
-        """Return model and suite of a file."""
+    def of(self, file: Path) -> Labels:
+        """Return what was said of a file."""
         model, suite = (
-            stem(file) if given is None else given if isinstance(given, str) else given[stem(file)]
+            given if given is None or isinstance(given, str) else given[stem(file)]
             for given in (self.model, self.suite)
         )
-        return model, suite
+        return Labels(model=model, suite=suite)
 
     @staticmethod
     def error(argument: str, value: object, fault: str, remedy: str) -> InputError:
