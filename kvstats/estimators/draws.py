@@ -19,6 +19,7 @@ from kvstats.estimators.population import (
     runs_of,
 )
 from kvstats.inference.cell import ROUNDING
+from kvstats.inference.table import DisplayedTable
 from kvstats.log.frames import Log
 from kvstats.log.records import INPUT_KEY
 from kvstats.statistics.variance_components import DrawAnalysis, crossed_draws, nested_draws
@@ -40,8 +41,8 @@ VARIANCE_SCHEMA: dict[str, pl.DataType] = {
 }
 
 
-@dataclass(frozen=True)
-class DrawVariance:
+@dataclass(frozen=True, eq=False, repr=False)
+class DrawVariance(DisplayedTable):
     """Variance between and within draws.
 
     Attributes
@@ -56,6 +57,11 @@ class DrawVariance:
 
     frame: pl.DataFrame
     level: float
+
+    @property
+    def title(self) -> str:
+        """The name of the estimator, and the level of the intervals."""
+        return f"draw_variance, {100 * self.level:g}% intervals"
 
 
 def draw_variance(

@@ -14,6 +14,7 @@ from kvstats.estimators.scaling import CELLS, recovery_inputs
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result, infer
 from kvstats.inference.sample import samples_by
+from kvstats.inference.table import DisplayedTable, DisplayedTables, TitledTable
 from kvstats.log.frames import Log
 from kvstats.statistics.ratios import Ratio
 
@@ -23,8 +24,8 @@ Table = pl.DataFrame | Mapping[str, Sequence[Any]]
 """A frame, or columns by name."""
 
 
-@dataclass(frozen=True)
-class OriginFit:
+@dataclass(frozen=True, eq=False, repr=False)
+class OriginFit(DisplayedTables):
     """A fitted slope, and what it is without each cell.
 
     Attributes
@@ -38,6 +39,11 @@ class OriginFit:
 
     slope: Result
     leave_one_out: pl.DataFrame
+
+    @property
+    def tables(self) -> tuple[DisplayedTable, ...]:
+        """Slope, and the slopes without each cell."""
+        return self.slope, TitledTable("slope without each cell", self.leave_one_out)
 
 
 def scaling_cells(

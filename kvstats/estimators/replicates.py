@@ -12,14 +12,15 @@ from kvstats.estimators.population import By, by_columns
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result, infer
 from kvstats.inference.sample import Kind, samples_by
+from kvstats.inference.table import DisplayedTable, DisplayedTables, TitledTable
 from kvstats.statistics.ratios import Mean
 from kvstats.statistics.statistic import Statistic
 
 __all__ = ["Replicates", "replicate_spread"]
 
 
-@dataclass(frozen=True)
-class Replicates:
+@dataclass(frozen=True, eq=False, repr=False)
+class Replicates(DisplayedTables):
     """A figure over its replicates.
 
     Attributes
@@ -33,6 +34,11 @@ class Replicates:
 
     mean: Result
     spread: pl.DataFrame
+
+    @property
+    def tables(self) -> tuple[DisplayedTable, ...]:
+        """Mean and spread."""
+        return self.mean, TitledTable("spread over replicates", self.spread)
 
 
 def replicate_spread(

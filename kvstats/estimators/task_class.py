@@ -14,6 +14,7 @@ from kvstats.estimators.rates import recovery_rate
 from kvstats.estimators.sensitivity import at_smallest_budget
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result
+from kvstats.inference.table import DisplayedTable
 from kvstats.log.frames import Log
 from kvstats.policies.pilot import check_share
 from kvstats.tables import FULL
@@ -32,7 +33,7 @@ CLASSES = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TaskClasses:
+class TaskClasses(DisplayedTable):
     """Classes of tasks, with the estimates that they follow from.
 
     Attributes
@@ -50,11 +51,10 @@ class TaskClasses:
     sensitivity: Result
     recovery: Result
 
-    def __repr__(self) -> str:
-        return str(self.frame)
-
-    def _repr_html_(self) -> str:
-        return self.frame._repr_html_()
+    @property
+    def title(self) -> str:
+        """The name of the estimator, and the level of the intervals."""
+        return f"task_class, {100 * self.full_accuracy.design.level:g}% intervals"
 
 
 def task_class(

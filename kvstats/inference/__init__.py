@@ -7,6 +7,7 @@ from kvstats.inference.multiplicity import adjust, adjust_e_values
 from kvstats.inference.result import RESULT_SCHEMA, Result, infer
 from kvstats.inference.sample import Sample, samples_by
 from kvstats.inference.sign_flip import sign_flip_test
+from kvstats.inference.table import TitledTable
 
 __all__ = [
     "DEFAULT_DESIGN",
@@ -15,6 +16,7 @@ __all__ = [
     "Design",
     "Result",
     "Sample",
+    "TitledTable",
     "adjust",
     "adjust_e_values",
     "defined_share",

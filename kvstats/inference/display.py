@@ -1,17 +1,26 @@
-"""Results as text and as HTML, with as many digits as the interval supports."""
+"""Tables as text, HTML, Markdown and LaTeX, with as many digits as the intervals support."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 import polars as pl
 
-__all__ = ["html_table", "text_table"]
+__all__ = ["decimals", "html_table", "latex_table", "latex_tabular", "markdown_table", "text_table"]
 
-COLUMNS = ("estimate", "low", "high", "se", "df", "n", "clusters", "status")
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "–": "--",
+} | {sign: f"\\{sign}" for sign in "&%$#_{}"}
+"""How LaTeX writes what it would take for a command."""
 
 
 def decimals(low: float | None, high: float | None) -> int:
@@ -36,17 +45,35 @@ def decimals(low: float | None, high: float | None) -> int:
     return places
 
 
+def places_of(row: dict[str, Any]) -> dict[str, int]:
+    """Return how many decimals the columns of a row have that belong to an interval.
+
+    Those are ``estimate``, ``low``, ``high`` and ``se``, and every x with ``x_low`` and ``x_high``.
+
+    Examples
+    --------
+    >>> places_of({"task": "qa", "rate": 0.18688, "rate_low": 0.154, "rate_high": 0.22, "n": 3200})
+    {'rate': 3, 'rate_low': 3, 'rate_high': 3}
+    """
+    places: dict[str, int] = {}
+    for name in row:
+        low, high = ("low", "high") if name == "estimate" else (f"{name}_low", f"{name}_high")
+        if low in row and high in row:
+            places |= dict.fromkeys((name, low, high), decimals(row[low], row[high]))
+    if "estimate" in places and "se" in row:
+        places["se"] = places["estimate"] + 1
+    return places
+
+
 def shown(row: dict[str, Any]) -> list[str]:
-    """Return the texts of one row, by-columns first."""
-    places = decimals(row["low"], row["high"])
+    """Return the texts of one row."""
+    places = places_of(row)
     texts = []
     for name, value in row.items():
         if value is None:
             texts.append("–")
-        elif name in ("estimate", "low", "high"):
-            texts.append(f"{value:.{places}f}")
-        elif name == "se":
-            texts.append(f"{value:.{places + 1}f}")
+        elif name in places:
+            texts.append(f"{value:.{places[name]}f}")
         elif name == "df":
             texts.append(f"{value:.0f}" if value == round(value) else f"{value:.1f}")
         elif isinstance(value, float):
@@ -56,16 +83,16 @@ def shown(row: dict[str, Any]) -> list[str]:
     return texts
 
 
-def cells(frame: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
-    """Return header and rows of a result's frame as texts."""
-    return frame.columns, [shown(row) for row in frame.iter_rows(named=True)]
+def cells(frame: pl.DataFrame) -> tuple[list[str], list[list[str]], list[bool]]:
+    """Return header and rows of a table as texts, and which columns are numbers."""
+    rows = [shown(row) for row in frame.iter_rows(named=True)]
+    return frame.columns, rows, [kind.is_numeric() for kind in frame.dtypes]
 
 
 def text_table(title: str, frame: pl.DataFrame) -> str:
     """Return a title and an aligned table: text to the left, numbers to the right."""
-    header, rows = cells(frame)
+    header, rows, right = cells(frame)
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-    right = [name in COLUMNS[:-1] or frame.schema[name].is_numeric() for name in header]
 
     def line(texts: Sequence[str]) -> str:
         aligned = (
@@ -79,8 +106,7 @@ def text_table(title: str, frame: pl.DataFrame) -> str:
 
 def html_table(title: str, frame: pl.DataFrame) -> str:
     """Return an HTML table with a caption."""
-    header, rows = cells(frame)
-    right = [name in COLUMNS[:-1] or frame.schema[name].is_numeric() for name in header]
+    header, rows, right = cells(frame)
 
     def row(tag: str, texts: Sequence[str]) -> str:
         inner = "".join(
@@ -94,3 +120,62 @@ def html_table(title: str, frame: pl.DataFrame) -> str:
         f'<table>\n<caption style="text-align: left">{escape(title)}</caption>\n'
         f"<thead>{row('th', header)}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
     )
+
+
+def markdown_table(title: str, frame: pl.DataFrame) -> str:
+    """Return a title and a Markdown table."""
+    header, rows, right = cells(frame)
+    rule = ["---:" if numeric else "---" for numeric in right]
+    lines = [list(map(markdown_text, header)), rule, *(list(map(markdown_text, row)) for row in rows)]
+    return "\n".join([markdown_text(title), "", *(f"| {' | '.join(line)} |" for line in lines), ""])
+
+
+def latex_table(title: str, frame: pl.DataFrame) -> str:
+    """Return a title as a comment and a LaTeX table with the rules of the package booktabs."""
+    return latex_tabular(title, *cells(frame))
+
+
+def latex_tabular(
+    title: str, header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]
+) -> str:
+    """Return texts as a LaTeX table: header, rows, and which columns are numbers."""
+    columns = "".join("r" if numeric else "l" for numeric in right)
+    lines = [
+        f"% {' '.join(title.split())}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        latex_line(header),
+        r"\midrule",
+        *(latex_line(row, right) for row in rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def markdown_text(text: str) -> str:
+    r"""Return a text on one line, in which nothing is Markdown or HTML.
+
+    Examples
+    --------
+    >>> markdown_text("harm_rate | <b>")
+    'harm\\_rate \\| &lt;b&gt;'
+    """
+    return escape(re.sub(r"([\\`*_\[\]|~#])", r"\\\1", " ".join(text.split())), quote=False)
+
+
+def latex_line(texts: Sequence[str], numeric: Sequence[bool] = ()) -> str:
+    r"""Return a row of a LaTeX table, in which nothing is a command; signs of numbers are minuses.
+
+    Examples
+    --------
+    >>> latex_line(["r_1 & 2", "-0.10"], [False, True])
+    'r\\_1 \\& 2 & $-$0.10 \\\\'
+    """
+    cells = ["".join(LATEX.get(sign, sign) for sign in " ".join(text.split())) for text in texts]
+    signed = [
+        re.sub(r"-(?=\d)", "$-$", cell) if is_number else cell
+        for cell, is_number in zip(cells, numeric or [False] * len(cells), strict=True)
+    ]
+    return " & ".join(signed) + r" \\"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import overload
 
 import numpy as np
+import polars as pl
 
 from kvstats.errors import InputError, nearest_name
 from kvstats.statistics.statistic import FloatArray
@@ -15,14 +17,23 @@ METHODS = ("bh", "by", "holm", "bonferroni", "none")
 """Names of the adjustments."""
 
 
-def adjust(p_values: Sequence[float | None], method: str = "bh") -> FloatArray:
+@overload
+def adjust(p_values: pl.DataFrame, method: str = "bh") -> pl.DataFrame: ...
+
+
+@overload
+def adjust(p_values: Sequence[float | None], method: str = "bh") -> FloatArray: ...
+
+
+def adjust(p_values: Sequence[float | None] | pl.DataFrame, method: str = "bh") -> FloatArray | pl.DataFrame:
     """Adjust p-values for the family that they form.
 
     Parameters
     ----------
-    p_values : sequence of float or None, length m
-        P-values in [0, 1]. An undefined one (None) counts as 1 and stays in the family: a test that was
-        registered and could not be made is no reason to be kinder to the others.
+    p_values : sequence of float or None, length m, or polars.DataFrame
+        What `Result.p_value` returns, all of it one family, or p-values in [0, 1]. An undefined one (None)
+        counts as 1 and stays in the family: a test that was registered and could not be made is no reason to
+        be kinder to the others.
     method : {"bh", "by", "holm", "bonferroni", "none"}
         ``bh`` (Benjamini-Hochberg) controls the false discovery rate of independent or positively dependent
         tests, ``by`` (Benjamini-Yekutieli) of any; ``holm`` and ``bonferroni`` control the probability
@@ -30,13 +41,14 @@ def adjust(p_values: Sequence[float | None], method: str = "bh") -> FloatArray:
 
     Returns
     -------
-    array of float, shape [m]
-        Adjusted p-values in [0, 1], in the given order; empty for an empty family.
+    array of float, shape [m], or polars.DataFrame
+        Adjusted p-values in [0, 1], in the given order; empty for an empty family. For a frame the same with
+        the column ``p_adjusted``, so that each stands beside what it is of.
 
     Raises
     ------
     InputError
-        When a p-value is not in [0, 1] or the method is not known.
+        When a p-value is not in [0, 1], the method is not known, or a frame has no column ``p_value``.
 
     References
     ----------
@@ -50,7 +62,20 @@ def adjust(p_values: Sequence[float | None], method: str = "bh") -> FloatArray:
     [0.04, 0.0533, 1.0, 0.0533]
     >>> adjust([0.01, 0.04, None, 0.03], method="holm").round(4).tolist()
     [0.04, 0.09, 1.0, 0.09]
+    >>> adjust(pl.DataFrame({"task": ["qa", "code"], "p_value": [0.01, 0.04]})).rows()
+    [('qa', 0.01, 0.02), ('code', 0.04, 0.04)]
     """
+    if isinstance(p_values, pl.DataFrame):
+        if "p_value" not in p_values.columns:
+            raise InputError.argument(
+                "adjust",
+                "p_values",
+                p_values.columns,
+                "has no column p_value",
+                "pass what Result.p_value returns",
+            )
+        adjusted_values = adjust(p_values["p_value"].to_list(), method)
+        return p_values.with_columns(pl.Series("p_adjusted", adjusted_values, dtype=pl.Float64))
     if method not in METHODS:
         raise InputError.argument(
             "adjust", "method", method, "is not known", nearest_name(str(method), METHODS)
@@ -120,4 +145,5 @@ def adjust_e_values(e_values: Sequence[float | None]) -> FloatArray:
             "is no e-value",
             "pass numbers of at least 0, or None",
         )
-    return adjust((1 / np.maximum(family, 1.0)).tolist(), "bh")
+    levels: list[float | None] = (1 / np.maximum(family, 1.0)).tolist()
+    return adjust(levels, "bh")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -15,8 +14,8 @@ from kvstats.errors import InputError, nearest_name
 from kvstats.inference.cell import Cell, infer_cell
 from kvstats.inference.contrast import contrast_samples
 from kvstats.inference.design import Design
-from kvstats.inference.display import html_table, text_table
 from kvstats.inference.p_values import Alternative, cell_p_value
+from kvstats.inference.rows import SelectableRows
 from kvstats.inference.sample import Sample
 
 __all__ = ["RESULT_SCHEMA", "Result", "infer"]
@@ -37,7 +36,7 @@ POSITION = "__position__"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(SelectableRows):
     """Estimates with intervals, one row for each combination of the by-columns.
 
     Attributes
@@ -81,25 +80,10 @@ class Result:
         """Name of the estimator and level of the interval."""
         return f"{self.estimator}, {100 * self.design.level:g}% interval"
 
-    def __repr__(self) -> str:
-        return text_table(self.title, self.frame)
-
-    def _repr_html_(self) -> str:
-        return html_table(self.title, self.frame)
-
-    def to_pandas(self) -> Any:
-        """Return the frame as a `pandas.DataFrame`; null becomes NaN.
-
-        Raises
-        ------
-        ImportError
-            When pandas is not installed.
-        """
-        try:
-            pandas = importlib.import_module("pandas")
-        except ImportError as error:
-            raise ImportError("Result.to_pandas: needs pandas; install it, or use .frame") from error
-        return pandas.DataFrame(self.frame.to_dict(as_series=False))
+    def at(self, positions: Sequence[int]) -> Result:
+        """Return the rows at some positions, in their order."""
+        rows = list(positions)
+        return replace(self, frame=self.frame[rows], samples=tuple(self.samples[i] for i in rows))
 
     def p_value(self, null: float | None = None, alternative: Alternative = "two-sided") -> pl.DataFrame:
         """Test each row, by inverting the interval that it shows.

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.inference.display import html_table, text_table
+from kvstats.inference.table import DisplayedTable
 from kvstats.planning.audit import AuditPlan
 from kvstats.planning.audit_interval import AuditInterval, gamma_interval, most_hidden
 from kvstats.planning.audit_outcomes import drawn_outcomes
@@ -42,7 +42,7 @@ POSITION = "__position__"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AuditEstimate:
+class AuditEstimate(DisplayedTable):
     """Estimates of an audit with design-based intervals, one row for each combination of the by-columns.
 
     Attributes
@@ -70,12 +70,6 @@ class AuditEstimate:
     def title(self) -> str:
         """What was estimated, and the level of the interval."""
         return f"{self.outcome} by audit, {100 * self.level:g}% interval"
-
-    def __repr__(self) -> str:
-        return text_table(self.title, self.frame)
-
-    def _repr_html_(self) -> str:
-        return html_table(self.title, self.frame)
 
 
 def audit_estimate(

@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 import numpy as np
 import polars as pl
 
-from kvstats.log.frames import INPUT_SCHEMA, REPLAY_SCHEMA, RUN_SCHEMA, Log, log_from_records
+from kvstats.log.build import log_from_records
+from kvstats.log.frames import INPUT_SCHEMA, REPLAY_SCHEMA, RUN_SCHEMA, Log
 from kvstats.log.records import SCHEMA_VERSION, StudyRecord
 from kvstats.planning.draws import Draws
 from kvstats.planning.rates import Rate

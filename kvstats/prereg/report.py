@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
 from kvstats.inference.result import RESULT_SCHEMA
+from kvstats.inference.table import TitledTable
 from kvstats.log.audit import Finding
 from kvstats.prereg.data import DataCounts, DataFile
 from kvstats.prereg.display import claim_table, row_label, verdict_counts
 from kvstats.prereg.html_report import html_report
+from kvstats.prereg.latex_report import latex_report
 from kvstats.prereg.markdown_report import markdown_report
 from kvstats.prereg.order import Order
 from kvstats.prereg.outcome import ClaimOutcome, GuardOutcome
 from kvstats.prereg.standing import RegistrationFacts
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from kvstats.report.plots import CaptionedFigure
 
 __all__ = ["Report"]
 
@@ -64,7 +73,7 @@ class Report:
     order : Order or None
         When the records were made, against the registration and what was added to it.
     audit : tuple of Finding
-        What looks wrong in the records. It changes no verdict.
+        What looks wrong in the records. It changes no verdict, but for a key of several contents.
     not_judged : tuple of str
         Ids of the registered claims that were not asked for.
     """
@@ -186,6 +195,38 @@ class Report:
     def to_markdown(self) -> str:
         """Return the claims as a Markdown table, with what is wrong above it."""
         return markdown_report(self)
+
+    def to_latex(self) -> str:
+        """Return the claims as a LaTeX ``tabular`` with the rules of the package booktabs."""
+        return latex_report(self)
+
+    def to_pandas(self) -> Any:
+        """Return `to_frame` as a `pandas.DataFrame`; see `kvstats.inference.Result.to_pandas`."""
+        return TitledTable("claims", self.to_frame()).to_pandas()
+
+    def plot(self, ax: Axes | Sequence[Axes] | None = None) -> CaptionedFigure:
+        """Plot each claim: its estimates with their intervals, and what its rules compare these with.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or sequence of them, optional
+            Where to draw, one for each claim. Default: a new figure of one column of a paper.
+
+        Returns
+        -------
+        kvstats.report.plots.CaptionedFigure
+
+        Raises
+        ------
+        InputError
+            When the report has no claims.
+        ImportError
+            When matplotlib is not installed.
+        """
+        # Looked up when asked for: figures lie above reports, and importing matplotlib takes its time.
+        plots = importlib.import_module("kvstats.report.plots.report_plot")
+        figure: CaptionedFigure = plots.report_plot(self, ax)
+        return figure
 
     def to_frame(self) -> pl.DataFrame:
         """Return one row for each row of each claim's result, and one for a claim without rows.

@@ -56,7 +56,7 @@ def test_the_table_holds_the_estimates_of_the_estimators(make_records):
     assert found.frame["full_accuracy"].to_list() == [0.6, 0.8]
     assert found.sensitivity.frame.equals(sensitivity(log, arm="a", by="task", design=design).frame)
     assert found.frame["n"].to_list() == [100, 100]
-    assert repr(found) == str(found.frame)
+    assert repr(found).startswith("task_class, 95% intervals\n")
 
 
 @pytest.mark.parametrize(("destroyed", "recovered"), list(itertools.product((39, 40, 41), (4, 5, 6))))

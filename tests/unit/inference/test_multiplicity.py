@@ -1,6 +1,7 @@
 import re
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
@@ -98,3 +99,13 @@ def test_what_is_no_e_value_is_refused(value):
     message = f"adjust_e_values: e_values={value} is no e-value; pass numbers of at least 0, or None"
     with pytest.raises(InputError, match=re.escape(message)):
         adjust_e_values([1.0, value])
+
+
+def test_a_frame_of_p_values_gets_them_beside_it():
+    frame = pl.DataFrame({"task": ["a", "b", "c"], "p_value": [0.01, None, 0.03]})
+    found = adjust(frame, method="holm")
+    assert found.columns == ["task", "p_value", "p_adjusted"]
+    assert found["p_adjusted"].to_list() == adjust([0.01, None, 0.03], method="holm").tolist()
+    assert adjust(frame.clear()).schema["p_adjusted"] == pl.Float64
+    with pytest.raises(InputError, match="has no column p_value; pass what"):
+        adjust(frame.drop("p_value"))

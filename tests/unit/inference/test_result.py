@@ -97,6 +97,7 @@ def test_to_pandas_keeps_columns_and_turns_null_into_nan():
     assert list(frame.columns) == result_of().frame.columns
     assert frame["low"].isna().tolist() == [False, False, True]
     assert frame["estimate"].tolist() == result_of().frame["estimate"].to_list()
+    assert str(frame["n"].dtype) == "int64"
 
 
 def test_to_pandas_says_when_pandas_is_missing(monkeypatch):
@@ -117,3 +118,12 @@ def test_text_and_html():
     assert html.startswith("<table>")
     assert "mean, 95% interval" in html
     assert html.count("<tr>") == 3
+
+
+def test_markdown_and_latex():
+    result = result_of(frame=FRAME.filter(pl.col("task") != "b"))
+    assert result.to_markdown().splitlines()[4] == ("| a | 0.22 | -0.04 | 0.48 | 0.060 | 2 | 6 | 3 | ok |")
+    assert result.to_latex().splitlines()[5:7] == [
+        r"a & 0.22 & $-$0.04 & 0.48 & 0.060 & 2 & 6 & 3 & ok \\",
+        r"c & 0.500 & -- & -- & -- & -- & 1 & 1 & one cluster \\",
+    ]
