@@ -158,7 +158,12 @@ def harm_bounds(
 ) -> pl.DataFrame:
     """Show what `risk_controlled_threshold` chooses from: the harm of a labelled sample by threshold.
 
-    Parameters are those of `risk_controlled_threshold`.
+    Parameters
+    ----------
+    log : Log
+        The log.
+    base, level, confidence, signal, full, reduce, taus, where, pilot_size, seed
+        See `risk_controlled_threshold`.
 
     Returns
     -------

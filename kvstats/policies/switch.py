@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import polars as pl
 
@@ -98,4 +99,5 @@ def add_arm(log: Log, rows: pl.DataFrame, name: str) -> Log:
         pl.lit(name).alias("arm"),
         *(pl.lit(None, dtype=runs.schema[column]).alias(column) for column in missing),
     )
-    return log.with_runs(pl.concat([runs, added.select(runs.columns)]))
+    every = pl.concat([runs, added.select(runs.columns)])
+    return replace(log, runs=every, virtual_arms=(*log.virtual_arms, name))

@@ -234,9 +234,11 @@ class QuantileCrossing(Statistic):
         place = crossed.argmax(0)
         columns = np.arange(above.shape[1])
         before, after = above[place, columns], above[place + 1, columns]
-        slope = np.where(before != after, before - after, 1.0)
+        # A curve that runs along the level crosses it nowhere in particular.
+        point = before != after
         start, width = self._places[place], np.diff(self._places)[place]
-        found = np.where(crossed.any(0) & np.isfinite(above).all(0), start + before / slope * width, np.nan)
+        found = start + before / np.where(point, before - after, 1.0) * width
+        found = np.where(crossed.any(0) & point & np.isfinite(above).all(0), found, np.nan)
         return found, place
 
     def value(self, weights: npt.ArrayLike) -> float:

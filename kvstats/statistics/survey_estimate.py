@@ -47,6 +47,13 @@ class SurveyEstimate:
         The sampled units that the estimate rests on.
     linearised : array of float, shape [k] or [k, d], or None
         The values whose weighted sum has the variance of the estimate.
+
+    Examples
+    --------
+    >>> from kvstats.statistics.survey import SurveySample, horvitz_thompson_total
+    >>> sample = SurveySample(np.array([0.5, 0.25]), variance_form="poisson")
+    >>> horvitz_thompson_total(np.array([1.0, 2.0]), sample).estimate
+    10.0
     """
 
     estimate: Any

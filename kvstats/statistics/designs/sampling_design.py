@@ -36,6 +36,13 @@ class SamplingDesign(Protocol):
     ----------
     variance_form : {"poisson", "syg", "ht"}
         The variance estimator that fits: ``syg`` for samples of fixed size, ``poisson`` for Poisson sampling.
+
+    Examples
+    --------
+    >>> from kvstats.statistics.survey import Poisson
+    >>> design: SamplingDesign = Poisson(np.array([0.5, 0.25]))
+    >>> design.variance_form, design.joint_inclusion_probability.tolist()
+    ('poisson', [[0.5, 0.125], [0.125, 0.25]])
     """
 
     variance_form: VarianceForm

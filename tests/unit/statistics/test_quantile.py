@@ -88,6 +88,12 @@ def test_where_a_line_crosses():
     assert np.isnan(crossing_of([1.4, 1.3, 1.2]))
 
 
+def test_a_curve_along_the_level_crosses_nowhere_in_particular():
+    crossing = QuantileCrossing([1.0, 1.0, 1.0, 1.0], [0.25, 0.25, 0.5, 0.5], level=1.0)
+    assert np.isnan(crossing.value(np.ones(4)))
+    assert np.isnan(crossing.influence(np.ones(4))).all()
+
+
 def test_resamples_without_a_crossing_are_beyond_the_range():
     crossing = QuantileCrossing([1.2, 1.1, 0.9, 0.5], [0.1, 0.1, 0.2, 0.2], level=1.0)
     counts = np.array([[1.0, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]])

@@ -1,0 +1,14 @@
+"""How the reference is built from the docstrings: sphinx-build -W -b html notebooks/reference OUT."""
+
+import importlib.metadata
+
+project = "kvstats"
+version = release = importlib.metadata.version("kvstats")
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc"]
+default_role = "py:obj"
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_class_members_toctree = False
+numpydoc_show_inherited_class_members = False
+html_theme = "alabaster"
+html_theme_options = {"page_width": "70em", "sidebar_width": "18em"}
