@@ -2,209 +2,259 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain
 
 import polars as pl
 
+from kvstats.log.audits.cache import kept_above_prompt, kept_unlike_budget
+from kvstats.log.audits.cells import absent_cells, check_grid, partial_cells
+from kvstats.log.audits.finding import SEVERITIES, Finding, evicted, named, several
+from kvstats.log.audits.folders import kvpress_findings, result_folders, scores_of_no_samples
+from kvstats.log.audits.gates import calls_of_no_threshold, mixed_tau, tau_against_calls
+from kvstats.log.audits.identity import (
+    duplicates,
+    lengths_by_arm,
+    lone_runs,
+    missing_twins,
+    one_cluster,
+    reused_ids,
+)
+from kvstats.log.audits.names import bad_names, numbered_twins, stubs
+from kvstats.log.audits.outcomes import budget_one_unlike_full, identical_arms, without_score
+from kvstats.log.audits.reference import check_time, drift, older_records
+from kvstats.log.audits.signals import idle_signals
 from kvstats.log.frames import Log
-from kvstats.log.records import INPUT_KEY, REPLAY_KEY, RUN_KEY
+from kvstats.log.table_layout import aligned_text, html_cells
 
-__all__ = ["Finding", "audit_log"]
+__all__ = ["Audit", "Finding", "audit_log", "evidence_findings"]
 
-FULL = "full"
-PLAIN = "plain"
-
-TIE = 1e-9
-"""Scores that differ by no more are equal."""
-
-SATURATED = 0.95
-"""A signal is saturated where so large a share of its values is its smallest or its largest one."""
-
-LEAST = 10
-"""So many rows are needed to call arms identical, or a signal constant or saturated."""
-
-SHOWN = 3
-"""How many examples a finding names."""
+AUDIT_SCHEMA: dict[str, pl.DataType] = {
+    "check": pl.String(),
+    "severity": pl.String(),
+    "count": pl.Int64(),
+    "message": pl.String(),
+    "bias": pl.String(),
+    "examples": pl.List(pl.String),
+}
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What an audit found.
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """What an audit found, and what was there to be audited.
 
     Attributes
     ----------
-    check : str
-        Name of the check.
-    severity : str
-        ``error`` where estimators refuse such rows, ``warning`` where estimates may be wrong, ``note`` where
-        an analysis may say little.
-    count : int
-        How many rows, or other things, are concerned.
-    message : str
-        What was found.
-    examples : tuple of str
-        The first of them.
+    findings : tuple of Finding
+        The worst first, and in the order of the checks among those that are equally bad.
+    n_total, n_scored, n_error : int
+        Runs, runs with a score, and runs without one that have an error. The rest, ``n_total - n_scored -
+        n_error``, was not scored. No run leaves a denominator silently: estimators refuse a population with
+        runs without a score until ``where="score IS NOT NULL"`` leaves them out.
     """
 
-    check: str
-    severity: str
-    count: int
-    message: str
-    examples: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    n_total: int
+    n_scored: int
+    n_error: int
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The findings as a table: check, severity, count, message, bias (what it would bias), examples."""
+        rows = [(f.check, f.severity, f.count, f.message, f.bias, list(f.examples)) for f in self.findings]
+        return pl.DataFrame(rows, schema=AUDIT_SCHEMA, orient="row")
+
+    @property
+    def worst(self) -> str | None:
+        """The worst severity; None where nothing was found."""
+        return self.findings[0].severity if self.findings else None
+
+    @property
+    def title(self) -> str:
+        """How many findings of each severity, and how many runs were scored."""
+        counts = [(name, sum(f.severity == name for f in self.findings)) for name in SEVERITIES]
+        found = ", ".join(several(count, name) for name, count in counts if count) or "nothing found"
+        unscored = self.n_total - self.n_scored - self.n_error
+        runs = f"{several(self.n_total, 'run')}: {self.n_scored:,} scored, {self.n_error:,} with an error"
+        return f"audit, {found}; {runs}, {unscored:,} not scored"
+
+    def __repr__(self) -> str:
+        if not self.findings:
+            return self.title
+        rows = [[f.severity, f.check, f"{f.count:,}", f.message] for f in self.findings]
+        return aligned_text(
+            self.title, ["severity", "check", "count", "message"], rows, [False, False, True, False]
+        )
+
+    def _repr_html_(self) -> str:
+        header = ["severity", "check", "count", "message", "would bias", "such as"]
+        rows = [
+            [f.severity, f.check, f"{f.count:,}", f.message, f.bias, "; ".join(f.examples)]
+            for f in self.findings
+        ]
+        return html_cells(self.title, header, rows, [name == "count" for name in header])
+
+    def to_json(self) -> bytes:
+        """Return counts and findings as JSON."""
+        content = {
+            "n_total": self.n_total,
+            "n_scored": self.n_scored,
+            "n_error": self.n_error,
+            "findings": self.frame.to_dicts(),
+        }
+        return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def audit_log(log: Log) -> tuple[Finding, ...]:
+def audit_log(
+    log: Log,
+    *,
+    grid: pl.DataFrame | None = None,
+    reference: Log | None = None,
+    registered: datetime | None = None,
+    folders: Sequence[str | os.PathLike[str]] = (),
+) -> Audit:
     """Look for what would bias an analysis of a log.
 
     Parameters
     ----------
     log : Log
         The log as recorded, without virtual arms.
+    grid : polars.DataFrame, optional
+        Cells that are expected of every input: a row each, with some of the columns suite, model, task,
+        condition, arm, budget, budget_tokens and seed. Default: each input of a suite, model and task is
+        expected under each condition, arm, budget and seed that another input of these has.
+    reference : Log, optional
+        A log whose prompts, D and gate decisions this one should reproduce, see `compare_logs`.
+    registered : datetime, optional
+        When the claims on this log were registered, with its time zone.
+    folders : sequence of path-like, optional
+        Folders whose results are looked at too, with all folders in them, besides those of the files read.
 
     Returns
     -------
-    tuple of Finding
-        In a fixed order: duplicates, runs without score, runs without a full-cache twin, runs at budget 1
-        whose score is not that of the full cache, more tokens kept than the prompt has, arms that are
-        identical on all rows that they share below budget 1 (in score and, where recorded, prediction; at
-        least 10 rows), and signals of input records, or of an arm's runs below budget 1, that are constant or
-        saturated (of at least 10 values 95% are the smallest or the largest).
+    Audit
+
+    Raises
+    ------
+    InputError
+        When the grid has other columns or no row, or the time has no zone.
+
+    Notes
+    -----
+    Checks of severity ``error``: lines that could not be read, duplicates, one key for several contents, and,
+    where asked for, other prompts than the reference's and records older than the registration.
+
+    ``warning``: runs without score, twin or cell; runs at budget 1 unlike the full cache (at budget 1 nothing
+    is evicted); prompts of other lengths in other arms; an id for other references on another model; more
+    kept than there was; a cell that keeps on average more than 0.02 and one token above or below its budget
+    (rounding, protected positions and random sizes make less); arms that are identical on all rows that they
+    share below budget 1 (in score and, where recorded, prediction; at least 10 rows); gates with several
+    thresholds, with calls that their own does not make, or that none makes; D and gate decisions other than
+    the reference's; what files and folders are called and lack.
+
+    ``note``: signals of input records, or of an arm's runs below budget 1, that are constant or saturated (of
+    at least 10 values 95% are the smallest or the largest one); tasks with a single input, inputs with a
+    single run, tasks without a cell that others have, runs without a study record, records without a time.
 
     Examples
     --------
     >>> from kvstats.log import RunRecord, log_from_records
-    >>> key = dict(suite="s", model="m", task="qa", input_id="1")
-    >>> log = log_from_records([
-    ...     RunRecord(**key, arm="full", budget=1.0, score=1.0),
-    ...     RunRecord(**key, arm="snapkv", budget=1.0, score=0.0),
-    ... ])
-    >>> for finding in audit_log(log):
-    ...     print(finding.severity, finding.check, finding.message)
-    warning budget 1 differs from full 1 run of arm snapkv at budget 1 scores otherwise than the full cache
+    >>> key = dict(suite="s", model="m", task="qa", budget=1.0, score=1.0)
+    >>> log = log_from_records([RunRecord(**key, input_id=i, arm="full") for i in "122"])
+    >>> audit_log(log)
+    audit, 1 error, 1 note; 3 runs: 3 scored, 0 with an error, 0 not scored
+    severity  check            count  message
+    error     duplicates           2  2 runs share their key with another
+    note      no study record      3  3 runs of which no study record says how they were made
     """
-    return (
-        *duplicates(log),
-        *without_score(log.runs),
-        *against_full(log.runs),
-        *kept_above_prompt(log.runs),
-        *identical_arms(log.runs),
-        *idle_signals("runs below budget 1", evicted(log.runs), log.run_signals, ["arm"]),
-        *idle_signals("input records", log.inputs, (*log.input_signals, "drop"), []),
+    files = log.files["file"].to_list()
+    records = dict(log.files.select("file", "records").rows())
+    places = result_folders(files, folders)
+    findings = chain(
+        unreadable_lines(log.rejects),
+        record_findings(log, grid=None if grid is None else check_grid(grid)),
+        () if reference is None else drift(log, reference),
+        () if registered is None else older_records(log, check_time(registered)),
+        file_findings(records, [str(place) for place in folders_in(places, folders)]),
+        kvpress_findings(places),
+        scores_of_no_samples(places),
     )
+    scored = log.runs["score"].is_not_null()
+    failed = log.runs["error"].is_not_null() & ~scored
+    return Audit(sorted_findings(findings), log.runs.height, int(scored.sum()), int(failed.sum()))
 
 
-def evicted(runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the runs from whose cache something was evicted; budgets in tokens count as such."""
-    return runs.filter(pl.col("arm") != FULL, (pl.col("budget") < 1.0) | pl.col("budget").is_null())
+def record_findings(log: Log, *, grid: pl.DataFrame | None = None) -> Iterator[Finding]:
+    """Yield what the records of a log show, wherever their files are."""
+    yield from duplicates(log)
+    yield from reused_ids(log)
+    yield from without_score(log.runs)
+    yield from missing_twins(log.runs)
+    yield from partial_cells(log.runs, grid)
+    yield from lengths_by_arm(log.runs)
+    yield from budget_one_unlike_full(log.runs)
+    yield from kept_above_prompt(log.runs)
+    yield from kept_unlike_budget(log.runs)
+    yield from identical_arms(log.runs)
+    yield from mixed_tau(log)
+    yield from tau_against_calls(log)
+    yield from calls_of_no_threshold(log)
+    yield from idle_signals("runs below budget 1", evicted(log.runs), log.run_signals, ["arm"])
+    yield from idle_signals("input records", log.inputs, (*log.input_signals, "drop"), [])
+    yield from one_cluster(log.runs)
+    yield from lone_runs(log.runs)
+    yield from absent_cells(log.runs)
+    yield from without_study(log)
 
 
-def several(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+def file_findings(records: Mapping[str, int], folders: Sequence[str] = ()) -> Iterator[Finding]:
+    """Yield what the names of files, with how many records each has, and of folders show."""
+    paths = sorted({*records, *folders})
+    yield from bad_names(paths)
+    yield from numbered_twins(paths)
+    yield from stubs(records)
 
 
-def named(rows: pl.DataFrame, key: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the keys of the first rows as text, without the fields that are null."""
-    shown = rows.select(name for name in key if name in rows.columns).unique().sort(pl.all()).head(SHOWN)
-    return tuple(
-        ", ".join(f"{name}={value}" for name, value in row.items() if value is not None)
-        for row in shown.iter_rows(named=True)
-    )
+def folders_in(
+    places: Sequence[os.PathLike[str]], folders: Sequence[str | os.PathLike[str]]
+) -> Iterator[str]:
+    """Yield those of some places that lie in the given folders."""
+    tops = [os.path.join(os.fspath(folder), "") for folder in folders]
+    for place in map(os.fspath, places):
+        if any(place.startswith(top) for top in tops):
+            yield place
 
 
-def duplicates(log: Log) -> Iterator[Finding]:
-    """Find rows that agree in their whole key."""
-    for noun, frame, key in (
-        ("run", log.runs, RUN_KEY),
-        ("input record", log.inputs, INPUT_KEY),
-        ("replay cell", log.replays, REPLAY_KEY),
-    ):
-        again = frame.filter(frame.select(key).is_duplicated())
-        if again.height:
-            message = f"{several(again.height, noun)} share their key with another"
-            yield Finding("duplicates", "error", again.height, message, named(again, key))
+def evidence_findings(log: Log, records: Mapping[str, int]) -> tuple[Finding, ...]:
+    """Return what the records of a log show, and the names of its files with how many records each has.
+
+    Nothing else is looked at, so that the same records give the same findings wherever they lie.
+    """
+    return sorted_findings(chain(record_findings(log), file_findings(records)))
 
 
-def without_score(runs: pl.DataFrame) -> Iterator[Finding]:
-    """Find runs that failed or were not scored."""
-    missing = runs.filter(pl.col("score").is_null())
-    if missing.height:
-        message = f"{several(missing.height, 'run')} of {runs.height:,} without a score"
-        yield Finding("no score", "warning", missing.height, message, named(missing, RUN_KEY))
+def sorted_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return findings with the worst first."""
+    return tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
 
 
-def against_full(runs: pl.DataFrame) -> Iterator[Finding]:
-    """Find runs without a twin, and runs of which nothing was evicted that differ from it."""
-    key = list(INPUT_KEY)
-    name = FULL if (runs["arm"] == FULL).any() else PLAIN
-    full = runs.filter(pl.col("arm") == name, True if name == FULL else pl.col("budget") == 1.0)
-    others = runs.filter(pl.col("arm") != name)
-    if full.is_empty() or others.is_empty():
-        return
-    twins = full.select(*key, twin_score="score").unique(key)
-    joined = others.join(twins, on=key, how="left", nulls_equal=True, maintain_order="left")
-    paired = full.select(key).unique()
-    alone = others.join(paired, on=key, how="anti", nulls_equal=True, maintain_order="left")
-    if alone.height:
-        message = f"{several(alone.height, 'run')} of inputs that the full cache was not run on"
-        yield Finding("missing twin", "warning", alone.height, message, named(alone, RUN_KEY))
-    differing = joined.filter(
-        (pl.col("budget") == 1.0) & ((pl.col("score") - pl.col("twin_score")).abs() > TIE)
-    )
-    for arm in differing["arm"].unique().sort():
-        rows = differing.filter(pl.col("arm") == arm)
-        verb = "scores" if rows.height == 1 else "score"
-        message = (
-            f"{several(rows.height, 'run')} of arm {arm} at budget 1 {verb} otherwise than the full cache"
+def unreadable_lines(rejects: pl.DataFrame) -> Iterator[Finding]:
+    """Find lines that could not be read."""
+    if rejects.height:
+        message = f"{several(rejects.height, 'line')} could not be read"
+        yield Finding(
+            "unreadable lines", "error", rejects.height, message, named(rejects, ["file", "line", "error"])
         )
-        yield Finding("budget 1 differs from full", "warning", rows.height, message, named(rows, INPUT_KEY))
 
 
-def kept_above_prompt(runs: pl.DataFrame) -> Iterator[Finding]:
-    """Find runs that kept more tokens than there were."""
-    rows = runs.filter(pl.col("n_kept") > pl.col("n_prompt"))
-    if rows.height:
-        message = f"{several(rows.height, 'run')} kept more tokens than the prompt has"
-        yield Finding("kept above prompt", "warning", rows.height, message, named(rows, RUN_KEY))
-
-
-def identical_arms(runs: pl.DataFrame) -> Iterator[Finding]:
-    """Find pairs of arms that give the same on every row that both have."""
-    below = evicted(runs)
-    if below["arm"].n_unique() < 2:
-        return
-    place = pl.struct(name for name in RUN_KEY if name != "arm").rank("dense").alias("place")
-    given = pl.struct("score", "prediction").rank("dense").alias("given")
-    rows = below.select("arm", place, given)
-    pairs = rows.join(rows, on="place", suffix="_other").filter(pl.col("arm") < pl.col("arm_other"))
-    compared = pairs.group_by("arm", "arm_other").agg(
-        pl.len().alias("rows"), (pl.col("given") == pl.col("given_other")).all().alias("same")
-    )
-    same = compared.filter("same", pl.col("rows") >= LEAST).sort("arm", "arm_other")
-    for arm, other, count, _ in same.iter_rows():
-        message = f"arms {arm} and {other} give the same on all {count:,} rows that both have below budget 1"
-        yield Finding("identical arms", "warning", count, message, ())
-
-
-def idle_signals(
-    noun: str, frame: pl.DataFrame, signals: tuple[str, ...], within: list[str]
-) -> Iterator[Finding]:
-    """Find signals of which all or nearly all values are one."""
-    for signal in signals:
-        rows = frame.filter(pl.col(signal).is_not_null()).select(*within, pl.col(signal).alias("value"))
-        ends = rows.group_by(within or pl.lit("").alias("all")).agg(
-            pl.len().alias("rows"),
-            (pl.col("value") == pl.col("value").min()).mean().alias("lowest"),
-            (pl.col("value") == pl.col("value").max()).mean().alias("highest"),
-        )
-        for row in ends.filter(pl.col("rows") >= LEAST).sort(pl.first()).iter_rows(named=True):
-            share = max(row["lowest"], row["highest"])
-            if share < SATURATED:
-                continue
-            where = f" of arm {row['arm']}" if within else ""
-            check = "constant signal" if share == 1.0 else "saturated signal"
-            end = "smallest" if row["lowest"] >= row["highest"] else "largest"
-            message = f"{signal} is constant in {row['rows']:,} {noun}{where}"
-            if share < 1.0:
-                message = f"{signal} is at its {end} value in {share:.1%} of {row['rows']:,} {noun}{where}"
-            yield Finding(check, "note", round(share * row["rows"]), message, ())
+def without_study(log: Log) -> Iterator[Finding]:
+    """Find runs of a suite and model that no study record describes."""
+    key = ["suite", "model"]
+    runs = log.runs.join(log.studies, on=key, how="anti")
+    if runs.height:
+        message = f"{several(runs.height, 'run')} of which no study record says how they were made"
+        yield Finding("no study record", "note", runs.height, message, named(runs, key))

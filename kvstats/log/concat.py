@@ -43,8 +43,10 @@ def concat_logs(logs: Sequence[Log]) -> Log:
         replays=pl.concat([log.replays for log in logs]),
         studies=pl.concat([log.studies for log in logs]),
         rejects=pl.concat([log.rejects for log in logs]),
+        files=pl.concat([log.files for log in logs]),
         run_signals=run_signals,
         input_signals=input_signals,
+        virtual_arms=tuple(sorted({name for log in logs for name in log.virtual_arms})),
     )
 
 

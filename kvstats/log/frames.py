@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING
 
-import msgspec
 import polars as pl
 
 from kvstats.errors import InputError
-from kvstats.log.records import (
-    INPUT_KEY,
-    REPLAY_KEY,
-    RUN_KEY,
-    InputRecord,
-    ReplayRecord,
-    RunRecord,
-    StudyRecord,
-)
+from kvstats.log.records import INPUT_KEY, REPLAY_KEY, RUN_KEY
 
-__all__ = ["REJECT_SCHEMA", "Log", "log_from_records"]
+if TYPE_CHECKING:
+    from kvstats.log.audit import Audit
+
+__all__ = ["REJECT_SCHEMA", "Log"]
 
 TEXT = pl.String()
 REAL = pl.Float64()
@@ -110,6 +106,9 @@ STUDY_SCHEMA: dict[str, pl.DataType] = {
     "extra": TEXT,
 }
 REJECT_SCHEMA: dict[str, pl.DataType] = {"file": TEXT, "line": WHOLE, "error": TEXT, "text": TEXT}
+FILE_SCHEMA: dict[str, pl.DataType] = {"file": TEXT, "format": TEXT, "records": WHOLE, "rejects": WHOLE}
+
+STUDY_KEY = ("started_at", "suite", "model", "settings")
 
 
 def empty(schema: dict[str, pl.DataType]) -> pl.DataFrame:
@@ -135,8 +134,12 @@ class Log:
         One row a study record; dictionaries as JSON text.
     rejects : polars.DataFrame
         Lines that could not be read, with file, line number, error and the beginning of the text.
+    files : polars.DataFrame
+        One row a file that was read, with its format, and how many records and rejects it gave.
     run_signals, input_signals : tuple of str
         Names of the columns of `runs` and of `inputs` that are signals.
+    virtual_arms : tuple of str
+        Names of the arms that policies added: they were never run.
 
     Raises
     ------
@@ -145,6 +148,7 @@ class Log:
 
     Examples
     --------
+    >>> from kvstats.log import RunRecord, log_from_records
     >>> run = RunRecord(suite="s", model="m", task="t", input_id="1", arm="full", budget=1.0, score=1.0)
     >>> log_from_records([run])
     Log: 1 run of 1 input by 1 model (m), 1 task (t), 1 arm (full); 0 input records, 0 replay cells, 0 rejects
@@ -155,22 +159,27 @@ class Log:
     replays: pl.DataFrame = field(default_factory=lambda: empty(REPLAY_SCHEMA))
     studies: pl.DataFrame = field(default_factory=lambda: empty(STUDY_SCHEMA))
     rejects: pl.DataFrame = field(default_factory=lambda: empty(REJECT_SCHEMA))
+    files: pl.DataFrame = field(default_factory=lambda: empty(FILE_SCHEMA))
     run_signals: tuple[str, ...] = ()
     input_signals: tuple[str, ...] = ()
+    virtual_arms: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, key in (
             ("runs", RUN_KEY),
             ("inputs", INPUT_KEY),
             ("replays", REPLAY_KEY),
-            ("studies", ("started_at", "suite", "model", "settings")),
+            ("studies", STUDY_KEY),
             ("rejects", ("file", "line")),
+            ("files", ("file",)),
         ):
             frame = getattr(self, name)
             refuse_nan(name, frame)
-            # The other columns order rows of the same key, which a log should not have.
-            rest = [c for c in frame.columns if c not in key and not frame.schema[c].is_nested()]
-            object.__setattr__(self, name, frame.sort(*key, *rest, nulls_last=False, maintain_order=True))
+            if not strictly_increasing(frame, key):
+                # The other columns order rows of the same key, which a log should not have.
+                rest = [c for c in frame.columns if c not in key and not frame.schema[c].is_nested()]
+                frame = frame.sort(*key, *rest, nulls_last=False, maintain_order=True)
+            object.__setattr__(self, name, frame)
 
     def with_runs(self, runs: pl.DataFrame) -> Log:
         """Return the same log with other runs."""
@@ -179,6 +188,24 @@ class Log:
     def with_inputs(self, inputs: pl.DataFrame, *, new_signals: Sequence[str] = ()) -> Log:
         """Return the same log with other input records, and with columns of them named as signals."""
         return replace(self, inputs=inputs, input_signals=(*self.input_signals, *new_signals))
+
+    def audit(
+        self,
+        *,
+        grid: pl.DataFrame | None = None,
+        reference: Log | None = None,
+        registered: datetime | None = None,
+    ) -> Audit:
+        """Look for what would bias an analysis; see `kvstats.log.audit.audit_log`."""
+        from kvstats.log.audit import audit_log  # An audit looks at logs, so it is made after them.
+
+        return audit_log(self, grid=grid, reference=reference, registered=registered)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the log as JSON lines or Parquet; see `kvstats.log.save.write_log`."""
+        from kvstats.log.save import write_log  # Likewise.
+
+        write_log(self, path)
 
     def __repr__(self) -> str:
         n_inputs = self.runs.select(INPUT_KEY).unique().height
@@ -208,6 +235,16 @@ class Log:
         return f"<p>{escape(repr(self))}</p>{table}"
 
 
+def strictly_increasing(frame: pl.DataFrame, key: Sequence[str]) -> bool:
+    """Say whether each row's key is greater than that of the row before, where null is the least."""
+    greater = pl.lit(False)
+    for name in reversed(key):
+        before, value = pl.col(name).shift(), pl.col(name)
+        first = (before < value).fill_null(before.is_null() & value.is_not_null())
+        greater = first | (before.eq_missing(value) & greater)
+    return bool(frame.select(greater.slice(1).all()).item())
+
+
 def refuse_nan(name: str, frame: pl.DataFrame) -> None:
     """Raise `InputError` where a number is NaN: it compares above all others, and would count as one."""
     for column in frame.columns:
@@ -218,72 +255,3 @@ def refuse_nan(name: str, frame: pl.DataFrame) -> None:
                 f"Log: {column} is NaN in {count} of {frame.height} {name}, such as {rows}; "
                 "write null for what is undefined"
             )
-
-
-def log_from_records(
-    records: Sequence[StudyRecord | InputRecord | RunRecord | ReplayRecord],
-    rejects: pl.DataFrame | None = None,
-) -> Log:
-    """Make a `Log` of records.
-
-    Parameters
-    ----------
-    records : sequence of StudyRecord, InputRecord, RunRecord or ReplayRecord
-        The records, in any order.
-    rejects : polars.DataFrame, optional
-        Lines that could not be read.
-
-    Returns
-    -------
-    Log
-
-    Raises
-    ------
-    InputError
-        When a signal has the name of a field of the contract.
-    """
-    runs = [r for r in records if isinstance(r, RunRecord)]
-    inputs = [r for r in records if isinstance(r, InputRecord)]
-    # A run is joined with its input, so that its signals must not have the names of the input's fields.
-    run_signals = signal_names(runs, RUN_SCHEMA | INPUT_SCHEMA)
-    input_signals = signal_names(inputs, INPUT_SCHEMA)
-    return Log(
-        runs=table(runs, RUN_SCHEMA, run_signals),
-        inputs=table(inputs, INPUT_SCHEMA, input_signals),
-        replays=table([r for r in records if isinstance(r, ReplayRecord)], REPLAY_SCHEMA),
-        studies=table([r for r in records if isinstance(r, StudyRecord)], STUDY_SCHEMA),
-        rejects=empty(REJECT_SCHEMA) if rejects is None else rejects,
-        run_signals=run_signals,
-        input_signals=input_signals,
-    )
-
-
-def signal_names(
-    records: Sequence[RunRecord] | Sequence[InputRecord], schema: dict[str, pl.DataType]
-) -> tuple[str, ...]:
-    names = sorted({name for record in records for name in record.signals})
-    for name in names:
-        if name in schema:
-            raise InputError.argument(
-                "log_from_records",
-                "signals",
-                name,
-                "is the name of a field of the record",
-                "rename the signal",
-            )
-    return tuple(names)
-
-
-def table(
-    records: Sequence[Any], schema: dict[str, pl.DataType], signals: tuple[str, ...] = ()
-) -> pl.DataFrame:
-    """Turn records into columns of the given schema; dictionaries become canonical JSON text."""
-    columns: dict[str, list[Any]] = {}
-    for name in schema:
-        values = [getattr(record, name) for record in records]
-        if name in ("versions", "settings", "seconds", "memory_bytes", "extra"):
-            values = [msgspec.json.encode(v, order="sorted").decode() if v else None for v in values]
-        columns[name] = values
-    for name in signals:
-        columns[name] = [record.signals.get(name) for record in records]
-    return pl.DataFrame(columns, schema={**schema, **dict.fromkeys(signals, REAL)}, strict=True)

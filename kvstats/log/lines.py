@@ -3,30 +3,40 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import math
 import zlib
 from collections.abc import Iterator
-from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import msgspec
+import zstandard
 
 from kvstats.errors import InputError
 
-__all__ = ["Reject", "json_object", "numbered_lines", "shown"]
+__all__ = ["REPEATED", "Reject", "json_object", "numbered_lines", "shown"]
 
 GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+
+BLOCK = 1 << 16
+"""Bytes of a compressed file that are read at once."""
+
+
+REPEATED = "remove one of them, or pass on_duplicate='first' to list the later in log.rejects"
+"""What to do about a row that repeats an earlier one."""
 
 
 class Reject(msgspec.Struct, frozen=True):
-    """A line that could not be read."""
+    """A line that could not be read, or one that repeats the key of an earlier line."""
 
     line: int
     error: str
     text: str
     remedy: str = "repair the line, or pass on_error='skip' to list it in log.rejects"
+    duplicate: bool = False
 
 
 def numbered_lines(file: Path) -> Iterator[tuple[int, bytes] | Reject]:
@@ -37,7 +47,7 @@ def numbered_lines(file: Path) -> Iterator[tuple[int, bytes] | Reject]:
             number += 1
             try:
                 line = stream.readline()
-            except (EOFError, OSError, zlib.error) as error:
+            except (EOFError, OSError, zlib.error, zstandard.ZstdError) as error:
                 yield Reject(number, f"the compressed data ends or breaks here ({error})", "")
                 return
             if not line:
@@ -46,13 +56,55 @@ def numbered_lines(file: Path) -> Iterator[tuple[int, bytes] | Reject]:
                 yield number, line
 
 
-def open_log(file: Path) -> gzip.GzipFile | BufferedReader:
+def open_log(file: Path) -> BinaryIO:
+    """Open a file, whatever its compression; what a compressed file holds is told by its first bytes."""
     try:
         with file.open("rb") as stream:
-            compressed = stream.read(2) == GZIP_MAGIC
+            begin = stream.read(4)
     except OSError as error:
         raise InputError(f"{file}: cannot be read ({error.strerror}); check the file") from error
-    return gzip.open(file, "rb") if compressed else file.open("rb")
+    if begin.startswith(GZIP_MAGIC):
+        return cast(BinaryIO, gzip.open(file, "rb"))
+    if begin == ZSTD_MAGIC:
+        return io.BufferedReader(ZstdStream(file.open("rb")), BLOCK)
+    return file.open("rb")
+
+
+class ZstdStream(io.RawIOBase):
+    """The content of Zstandard frames, one after the other.
+
+    Unlike the library's own stream it does not take a frame that breaks off for one that ends.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.frame = zstandard.ZstdDecompressor().decompressobj()
+        self.fed = False
+        self.rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self.rest:
+            block = self.frame.unused_data if self.frame.eof else b""
+            block = block or self.file.read(BLOCK)
+            if self.frame.eof:
+                self.frame = zstandard.ZstdDecompressor().decompressobj()
+                self.fed = False
+            if not block:
+                if self.fed:
+                    raise EOFError("Zstandard frame ended before its end-of-stream marker was reached")
+                return 0
+            self.rest = memoryview(self.frame.decompress(block))
+            self.fed = True
+        count = min(len(buffer), len(self.rest))
+        buffer[:count], self.rest = self.rest[:count], self.rest[count:]
+        return count
+
+    def close(self) -> None:
+        self.file.close()
+        super().close()
 
 
 def json_object(line: bytes, number: int, *, minus_infinity: bool = False) -> dict[str, Any] | Reject:

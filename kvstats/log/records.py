@@ -79,6 +79,13 @@ class StudyRecord(msgspec.Struct, kw_only=True, tag_field="record", tag="study",
         Commit of the collecting code, null outside a checkout.
     extra : dict
         Fields of the line that the contract does not know.
+
+    Examples
+    --------
+    >>> from datetime import UTC
+    >>> StudyRecord(schema_version=1, suite="s", model="m", dtype="float32", attention="sdpa", versions={},
+    ...     host="x86_64", settings={}, template_hash="0", started_at=datetime(2026, 1, 1, tzinfo=UTC)).suite
+    's'
     """
 
     schema_version: Whole
@@ -125,6 +132,11 @@ class InputRecord(msgspec.Struct, kw_only=True, tag_field="record", tag="input",
         When the record was written.
     extra : dict
         Fields of the line that the contract does not know.
+
+    Examples
+    --------
+    >>> InputRecord(suite="s", model="m", task="t", input_id="1", drop=0.05).drop
+    0.05
     """
 
     suite: Name
@@ -187,6 +199,11 @@ class RunRecord(msgspec.Struct, kw_only=True, tag_field="record", tag="run", for
         When the record was written.
     extra : dict
         Fields of the line that the contract does not know.
+
+    Examples
+    --------
+    >>> RunRecord(suite="s", model="m", task="t", input_id="1", arm="full", budget=1.0, score=1.0).seed
+    0
     """
 
     suite: Name
@@ -243,6 +260,12 @@ class ReplayRecord(
         SHA-256 of what is retained and computed from it: kept weights and values, estimate and radius.
     extra : dict
         Fields of the line that the contract does not know.
+
+    Examples
+    --------
+    >>> ReplayRecord(suite="s", model="m", task="t", input_id="1", arm="poisson", design="poisson", budget=0.5,
+    ...     layer=0, head=0, step=0, variance_estimate=0.01, radius=0.3, true_error=0.1, delta=0.1).permutation
+    0
     """
 
     suite: Name

@@ -15,7 +15,7 @@ import msgspec
 
 from kvstats.log.adapters.reader import Labels, Reader, stem
 from kvstats.log.adapters.release_row import CORRECT, input_id
-from kvstats.log.lines import Reject, json_object, numbered_lines, shown
+from kvstats.log.lines import REPEATED, Reject, json_object, numbered_lines, shown
 from kvstats.log.records import InputRecord, Record
 
 __all__ = ["PAGE_PROFILES"]
@@ -47,7 +47,10 @@ def read(file: Path, labels: Labels) -> Iterator[Record | Reject]:
         record = profile(fields, model, suite, number)
         if isinstance(record, InputRecord):
             before = lines.setdefault((record.task, record.input_id), number)
-            record = record if before == number else f"repeats task and id of line {before}"
+            if before != number:
+                fault = f"repeats task and id of line {before}"
+                yield Reject(number, fault, shown(line), REPEATED, duplicate=True)
+                continue
         yield Reject(number, record, shown(line)) if isinstance(record, str) else record
     if not number:
         yield Reject(1, "the file is empty", "", "remove the file")
@@ -71,4 +74,4 @@ def profile(fields: dict[str, Any], model: str, suite: str, number: int) -> Inpu
         return f"breaks the form of its rows ({error})"
 
 
-PAGE_PROFILES = Reader("page_profiles", recognises, read)
+PAGE_PROFILES = Reader("page_profiles", recognises, read, takes=("model", "suite"))

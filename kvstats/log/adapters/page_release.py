@@ -32,9 +32,9 @@ from pathlib import Path
 from typing import Any
 
 from kvstats.log.adapters.reader import Labels, Reader, stem
-from kvstats.log.adapters.release_checks import ReleaseChecks, identical_arms
+from kvstats.log.adapters.release_checks import REPEATS, ReleaseChecks, identical_arms
 from kvstats.log.adapters.release_row import CORRECT, FULL, ReleaseRow, is_gated, release_row
-from kvstats.log.lines import Reject, json_object, numbered_lines, shown
+from kvstats.log.lines import REPEATED, Reject, json_object, numbered_lines, shown
 from kvstats.log.records import InputRecord, Record, RunRecord
 
 __all__ = ["PAGE_RELEASE"]
@@ -65,7 +65,9 @@ def read(file: Path, labels: Labels) -> Iterator[Record | Reject]:
             continue
         row = release_row(fields)
         fault = row if isinstance(row, str) else checks.fault(number, row)
-        if fault is not None:
+        if fault is not None and fault.startswith(REPEATS):
+            yield Reject(number, fault, shown(line), REPEATED, duplicate=True)
+        elif fault is not None:
             yield Reject(number, fault, shown(line))
         elif isinstance(row, ReleaseRow):
             rows.append(row)
@@ -130,4 +132,4 @@ def run(row: ReleaseRow, key: dict[str, Any], arm: str, summed: bool) -> RunReco
     )
 
 
-PAGE_RELEASE = Reader("page_release", recognises, read)
+PAGE_RELEASE = Reader("page_release", recognises, read, takes=("model", "suite"))

@@ -7,7 +7,10 @@ from itertools import combinations
 
 from kvstats.log.adapters.release_row import FULL, ReleaseRow, is_gated
 
-__all__ = ["ReleaseChecks", "identical_arms"]
+__all__ = ["REPEATS", "ReleaseChecks", "identical_arms"]
+
+REPEATS = "repeats task, id and budget of line"
+"""How the fault of a row begins that comes twice."""
 
 MANY = 20
 """Arms that agree on fewer evicting rows may do so by chance."""
@@ -32,7 +35,7 @@ class ReleaseChecks:
         fault = self.other_unit(row) or self.other_input(row) or self.other_gate(row)
         key = (row.task, row.input_id, row.budget, row.budget_tokens)
         if fault is None and key in self.rows:
-            fault = f"repeats task, id and budget of line {self.rows[key]}"
+            fault = f"{REPEATS} {self.rows[key]}"
         if fault is not None:
             return fault
         self.rows[key] = number

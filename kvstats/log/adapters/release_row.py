@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from kvstats.log.cells import NEAR
 from kvstats.log.records import Budget, Count, Name, Share
 
 __all__ = ["CORRECT", "FULL", "ArmFigures", "ReleaseRow", "input_id", "is_gated", "release_row"]
@@ -15,9 +16,6 @@ CORRECT = "correct_"
 FULL = "full"
 GATED = "gated"
 PLAIN = "plain"
-
-NEAR = 1e-6
-"""A fraction that went through single precision is 0 or 1 where it is this near: 0.99999994 means 1."""
 
 
 class ArmFigures(msgspec.Struct, kw_only=True):

@@ -125,6 +125,13 @@ def test_neither_the_order_of_rows_nor_of_columns_matters(write):
     assert one.inputs.equals(other.inputs)
 
 
+def test_of_rows_that_come_twice_the_first_can_be_kept(write):
+    rows = release_rows()
+    log = read_log(write([*rows, rows[0], rows[3]]), on_duplicate="first")
+    assert log.runs.equals(read_log(write(rows)).runs)
+    assert log.rejects["line"].to_list() == [len(rows) + 1, len(rows) + 2]
+
+
 def test_files_read_together_stay_apart_unless_they_are_named(write):
     paths = [write(release_rows(seed=seed), f"gated_{name}.jsonl") for seed, name in ((1, "m1"), (2, "m2"))]
     assert set(read_log(paths).runs.select("model", "suite").rows()) == {("gated_m1",) * 2, ("gated_m2",) * 2}
@@ -136,7 +143,7 @@ def test_files_read_together_stay_apart_unless_they_are_named(write):
 @pytest.mark.parametrize(
     ("names", "fault"),
     [
-        ({"model": {"cel": "m"}}, "names 'cel', which is no file among those read; did you mean 'cell'?"),
+        ({"model": {"cel": "m"}}, "names 'cel', which is no file that needs it among those read, nor a folder"),
         ({"suite": {}}, "read_log: suite={} lacks 'cell'; name every file"),
         ({"model": ""}, "model='' is not a name; pass text that is not empty"),
         ({"model": {"cell": 7}}, "is not a name; pass text that is not empty"),
@@ -356,7 +363,8 @@ def test_a_faulty_row_is_an_error_that_names_it_or_a_reject(write, columns, faul
     with pytest.raises(InputError) as error:
         read_log(path)
     assert str(error.value).startswith(f"{path}:{index + 1}: {fault}")
-    assert str(error.value).endswith("; repair the line, or pass on_error='skip' to list it in log.rejects")
+    remedy = "remove one of them, or pass on_duplicate='first'" if "repeats" in fault else "repair the line, or"
+    assert f"; {remedy}" in str(error.value)
     log = read_log(path, on_error="skip")
     assert log.runs.height == 2 * (len(ROWS) - 1)
     assert log.rejects.select("file", "line").rows() == [(str(path), index + 1)]
