@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import torch
 
-from collectors.comparison import Comparison, Verdict, compare_blocks, worst
+from collectors.comparison import Offender, Tally, Verdict, compare_records
 from collectors.compute import Block, compute_unit, device_names, load_for
 from collectors.config import StudyPlan
 from collectors.failure import error_of, error_text, failed_block
@@ -19,23 +19,14 @@ from collectors.models import LoadedModel
 from collectors.run import study_record
 from collectors.units import Unit, UnitKey, plan_units
 from kvstats.errors import InputError
-from kvstats.log.read import Reject, read_file
+from kvstats.log.ingest import read_file
+from kvstats.log.lines import Reject
 from kvstats.log.records import InputRecord, StudyRecord
 
-__all__ = ["Check", "Tally", "check_log", "shown_check"]
+__all__ = ["Check", "check_log", "shown_check"]
 
 PUBLISHED_TAU = 0.07
 MOST_OFFENDERS = 8
-
-
-class Tally(msgspec.Struct, frozen=True):
-    """How often a quantity came out the same, and how far it was off at most."""
-
-    quantity: str
-    reproduced: int
-    drifted: int
-    different: int
-    largest: float
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -51,8 +42,8 @@ class Check(msgspec.Struct, frozen=True):
         Threshold of the gate decision.
     tallies : list of Tally
         By quantity.
-    offenders : list of Comparison
-        Comparisons that did not come out the same, the worst first.
+    offenders : list of Offender
+        What did not come out the same, the worst first.
     notes : list of str
         What differs between then and now: versions of libraries, kind of machine, templates.
     """
@@ -62,7 +53,7 @@ class Check(msgspec.Struct, frozen=True):
     runs: int
     tau: float
     tallies: list[Tally]
-    offenders: list[Comparison]
+    offenders: list[Offender]
     notes: list[str]
 
 
@@ -121,18 +112,15 @@ def check_log(
         pairs = [(logged[unit.key(plan.seed)], repeated(plan, loaded, unit)) for unit in chosen]
     finally:
         torch.set_num_threads(threads)
-    comparisons = [item for before, after in pairs for item in compare_blocks(before, after, tau)]
-    offenders = sorted(
-        (item for item in comparisons if item.verdict != "reproduced"),
-        key=lambda item: (item.verdict != "different", -item.distance),
-    )
+    before, after = ([record for block in side for record in block] for side in zip(*pairs, strict=True))
+    compared = compare_records(before, after, tau)
     return Check(
-        verdict=worst(item.verdict for item in comparisons),
+        verdict=compared.verdict,
         inputs=len(pairs),
-        runs=sum(item.quantity == "prediction" for item in comparisons),
+        runs=compared.runs,
         tau=tau,
-        tallies=tallied(comparisons),
-        offenders=offenders[:MOST_OFFENDERS],
+        tallies=compared.tallies,
+        offenders=compared.offenders[:MOST_OFFENDERS],
         notes=list(changes(study, study_record(plan, loaded))),
     )
 
@@ -207,22 +195,6 @@ def logged_blocks(file: Path, wanted: set[UnitKey]) -> dict[UnitKey, Block]:
         if key in found:
             found[key].append(record)
     return found
-
-
-def tallied(comparisons: Sequence[Comparison]) -> list[Tally]:
-    """Count the verdicts of each quantity."""
-    tallies = []
-    for quantity in dict.fromkeys(item.quantity for item in comparisons):
-        mine = [item for item in comparisons if item.quantity == quantity]
-        verdicts = [item.verdict for item in mine]
-        tallies.append(
-            Tally(
-                quantity,
-                *(verdicts.count(verdict) for verdict in ("reproduced", "drifted", "different")),
-                max(item.distance for item in mine),
-            )
-        )
-    return tallies
 
 
 def changes(then: StudyRecord, now: StudyRecord) -> Iterator[str]:

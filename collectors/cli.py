@@ -16,6 +16,7 @@ from collectors.config import read_plan
 from collectors.forecast import forecast, run_pilot, shown_forecast
 from collectors.progress import shown_progress
 from collectors.run import run_plan
+from kvstats.command_line import ending, finish_output
 from kvstats.errors import InputError
 
 __all__ = ["main"]
@@ -25,41 +26,69 @@ EXIT_INPUT = 2
 EXIT_DIFFERENT = 3
 EXIT_INTERRUPTED = 130
 
-EXIT_CODES = """\b
-Exit codes:
-  0    plan: shown; run: the log is complete; check: reproduced
-  1    check: the same tokens and decisions, but some numbers drifted
-  2    wrong usage, a plan or log that cannot be used, or a run whose first three inputs all failed
-  3    check: a prompt, token or decision is another one, or a number is more than 5% off
-  130  interrupted; the same command continues
-"""
+CANNOT_BE_USED = "wrong usage, or a plan that cannot be used"
+
+PLAN_HELP = ending(
+    ["collect plan study.yaml", "collect plan study.yaml --no-pilot"],
+    {0: "shown", EXIT_INPUT: CANNOT_BE_USED},
+)
+
+RUN_HELP = ending(
+    ["collect run study.yaml --workers 2", "collect run study.yaml --out logs/a.jsonl --retry-errors"],
+    {
+        0: "the log is complete",
+        EXIT_INPUT: f"{CANNOT_BE_USED}, or the first three inputs all failed",
+        EXIT_INTERRUPTED: "interrupted; the same command continues",
+    },
+)
+
+CHECK_HELP = ending(
+    ["collect check study.jsonl", "collect check study.jsonl.gz --inputs 20 --model models/smollm2"],
+    {
+        0: "reproduced",
+        EXIT_DRIFTED: "the same tokens and decisions, but some numbers drifted",
+        EXIT_INPUT: "wrong usage, or a log that cannot be used",
+        EXIT_DIFFERENT: "a prompt, token or decision is another one, or a number is more than 5% off",
+    },
+)
 
 app = typer.Typer(
     name="collect",
-    help="Record what a language model does with its full and with compressed key-value caches.",
-    epilog=EXIT_CODES,
+    epilog=ending(
+        ["collect plan study.yaml", "collect run study.yaml --workers 2", "collect check study.jsonl"],
+        {
+            0: "done; check: reproduced",
+            EXIT_DRIFTED: "check: some numbers drifted",
+            EXIT_INPUT: "wrong usage, or a plan or log that cannot be used",
+            EXIT_DIFFERENT: "check: something is different",
+            EXIT_INTERRUPTED: "run: interrupted; the same command continues",
+        },
+    ),
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-Study = Annotated[Path, typer.Argument(help="The plan, a YAML file.")]
-Json = Annotated[bool, typer.Option("--json", help="Write JSON instead of lines.")]
+Study = Annotated[Path, typer.Argument(metavar="PLAN", help="The plan, a YAML file.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
 @app.callback()
 def collect() -> None:
-    """Record what a language model does with its full and with compressed key-value caches."""
+    """Record what a language model does with its full and with compressed key-value caches.
+
+    A plan says which model, tasks, evictors and budgets; its log is read by kvstats.
+    """
 
 
-@app.command(epilog=EXIT_CODES)
+@app.command(epilog=PLAN_HELP, short_help="Show what a plan holds, and what it will cost.")
 def plan(
     study: Study,
     pilot: Annotated[bool, typer.Option(help="Run three inputs of another seed for time and memory.")] = True,
     pilot_seed: Annotated[
-        int | None, typer.Option(min=0, help="Their seed. [default: that of the plan plus 1000000]")
+        int | None,
+        typer.Option(min=0, metavar="SEED", help="Their seed.", show_default="that of the plan plus 1000000"),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -69,14 +98,16 @@ def plan(
     show(found, shown_forecast(found), json)
 
 
-@app.command(epilog=EXIT_CODES)
+@app.command(epilog=RUN_HELP, short_help="Run a plan, and append to its log.")
 def run(
     study: Study,
     out: Annotated[
-        Path | None, typer.Option(help="The log. [default: beside the plan, with the ending .jsonl]")
+        Path | None,
+        typer.Option(metavar="LOG", help="The log.", show_default="beside the plan, with the ending .jsonl"),
     ] = None,
     workers: Annotated[
-        int, typer.Option(min=1, help="Processes, of one thread each; on GPUs one for each GPU.")
+        int,
+        typer.Option(min=1, metavar="COUNT", help="Processes, of one thread each; on GPUs one for each GPU."),
     ] = 1,
     retry_errors: Annotated[
         bool, typer.Option("--retry-errors", help="Run inputs again that the log holds with an error.")
@@ -100,16 +131,22 @@ def run(
     typer.echo(f"{path}: {added.units} inputs added{failed}")
 
 
-@app.command(epilog=EXIT_CODES)
+@app.command(epilog=CHECK_HELP, short_help="Run some inputs of a log again, and compare.")
 def check(
-    log: Annotated[Path, typer.Argument(help="A log of one collection, plain or gzipped.")],
-    inputs: Annotated[int, typer.Option(min=1, help="How many inputs to run again.")] = 5,
-    tau: Annotated[float, typer.Option(help="Threshold of the gate decision, drop < tau.")] = PUBLISHED_TAU,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the draw of inputs.")] = 0,
+    log: Annotated[Path, typer.Argument(metavar="LOG", help="A log of one collection, plain or gzipped.")],
+    inputs: Annotated[int, typer.Option(min=1, metavar="COUNT", help="How many inputs to run again.")] = 5,
+    tau: Annotated[
+        float, typer.Option(metavar="TAU", help="Threshold of the gate decision, D < tau.")
+    ] = PUBLISHED_TAU,
+    seed: Annotated[int, typer.Option(min=0, metavar="SEED", help="Seed of the draw of inputs.")] = 0,
     model: Annotated[
-        str | None, typer.Option(help="Where the model is now. [default: where the log says]")
+        str | None,
+        typer.Option(metavar="NAME", help="Where the model is now.", show_default="where the log says"),
     ] = None,
-    device: Annotated[str | None, typer.Option(help="Where to run. [default: where the log says]")] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="What to run on, cpu or cuda.", show_default="what the log says"),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Run some inputs of a log again, and say whether they come out the same."""
@@ -128,7 +165,9 @@ def show(found: msgspec.Struct, lines: Iterable[str], json: bool) -> None:
 def main() -> None:
     """Run the command; input errors become one line on standard error and exit code 2."""
     try:
-        app()
+        app(prog_name="collect")
     except InputError as error:
         typer.echo(f"collect: {error}", err=True)
         sys.exit(EXIT_INPUT)
+    finally:
+        finish_output()

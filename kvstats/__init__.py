@@ -1,5 +1,9 @@
 """Statistics for what KV-cache eviction did to a language model's answers."""
 
+import importlib
+from types import ModuleType
+from typing import TYPE_CHECKING
+
 from kvstats.errors import InputError
 from kvstats.estimators import (
     accuracy,
@@ -75,7 +79,8 @@ from kvstats.inference import (
     sign_flip_test,
 )
 from kvstats.inference.sequential import RateMonitor, betting_confidence_sequence
-from kvstats.log import Log, log_schema, read_log
+from kvstats.log import Columns, Log, compare_logs, from_frame, log_schema, read_log
+from kvstats.matching import match_inputs
 from kvstats.planning import (
     anticipated_harm,
     auc_difference_power,
@@ -113,12 +118,17 @@ from kvstats.policies import (
     z_gate,
     z_threshold,
 )
-from kvstats.prereg import Report, verify
+from kvstats.prereg import Report, verify, write_bundle
+from kvstats.scoring import score_predictions
 from kvstats.selection import part_of
 from kvstats.statistics import survey
 from kvstats.tables import paired
 
+if TYPE_CHECKING:
+    from kvstats.report import figures as figures
+
 __all__ = [
+    "Columns",
     "Design",
     "InputError",
     "Log",
@@ -145,6 +155,7 @@ __all__ = [
     "certificate_coverage",
     "class_agreement",
     "class_survey",
+    "compare_logs",
     "compression",
     "context_dependent",
     "crossing_budget",
@@ -155,6 +166,7 @@ __all__ = [
     "draw_variance",
     "escalate",
     "fit_through_origin",
+    "from_frame",
     "gate",
     "gate_open_rate",
     "gate_plateau",
@@ -174,6 +186,7 @@ __all__ = [
     "log_schema",
     "looseness",
     "margin_to_noise",
+    "match_inputs",
     "mcnemar_test",
     "mean_drop",
     "memory_crossover",
@@ -215,6 +228,7 @@ __all__ = [
     "risk_controlled_threshold",
     "risk_coverage",
     "scaling_cells",
+    "score_predictions",
     "sensitivity",
     "sign_flip_test",
     "signal_panel",
@@ -233,6 +247,18 @@ __all__ = [
     "with_drop",
     "with_head_draws",
     "without_pilot",
+    "write_bundle",
     "z_gate",
     "z_threshold",
 ]
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import the figures when they are asked for: they need matplotlib, which nothing else here does."""
+    if name == "figures":
+        return importlib.import_module("kvstats.report.figures")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), "figures"]

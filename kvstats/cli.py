@@ -12,14 +12,18 @@ from typing import Annotated
 
 import typer
 
+from kvstats.audit_commands import AUDIT_HELP, audit
+from kvstats.command_line import ending, finish_output
 from kvstats.errors import InputError
-from kvstats.log import log_schema, read_log
+from kvstats.log import log_schema
+from kvstats.plot_commands import PLOT_HELP, plot
 from kvstats.prereg import ClaimOutcome, Report
 from kvstats.prereg import verify as verify_registration
 from kvstats.prereg.json_schema import registration_schema
-from kvstats.registration_commands import lint, new, prml
-from kvstats.report.progress import progress_line
-from kvstats.report.tables import print_log, print_report
+from kvstats.reading_options import Format, Labels, Logs, read_logs
+from kvstats.registration_commands import Registration, lint, new, prml
+from kvstats.report.progress import progress_bar
+from kvstats.report.tables import print_log, print_report, summary_content
 from kvstats.sealing_commands import amend, seal
 
 __all__ = ["app", "main"]
@@ -27,24 +31,40 @@ __all__ = ["app", "main"]
 EXIT_NOT_SUPPORTED = 1
 EXIT_INPUT = 2
 
-EXIT_CODES = """\b
-Exit codes:
-  0  verified, and everything is intact
-  1  with --require: some claim is not supported
-     with --strict: the same, or the registration is unanchored, or anchored
-     after the first record, or a claim rests on records that may be older
-     than it
-  2  wrong usage, input that cannot be used, or a claim that the logs refuse
-  3  not intact: a hash, the seal or an amendment differs, a line cannot be
-     read, or a guard fails
-"""
+VERIFY_HELP = ending(
+    [
+        "kvstats verify plan.yaml",
+        "kvstats verify plan.yaml --only harm --only coverage --json",
+        "kvstats verify plan.yaml --expect-sha256 HASH --strict --html report.html",
+    ],
+    {
+        0: "verified, and everything is intact",
+        1: "with --require: some claim is not supported\n"
+        "with --strict: the same, or the registration is unanchored, or anchored after the first record, or "
+        "a claim rests on records that may be older than it",
+        2: "wrong usage, input that cannot be used, or a claim that the logs refuse",
+        3: "not intact: a hash, the seal or an amendment differs, a line cannot be read, or a guard fails",
+    },
+)
 
 app = typer.Typer(
     name="kvstats",
-    help="Statistics for what KV-cache eviction did to a language model's answers.",
-    epilog=EXIT_CODES,
+    epilog=ending(
+        [
+            "kvstats summary logs/",
+            "kvstats audit logs/*.jsonl.gz",
+            "kvstats plot drop_by_task logs/ --out drop.pdf",
+            "kvstats verify plan.yaml",
+            "kvstats verify --help",
+        ],
+        {
+            0: "done, and nothing is wrong",
+            1: "a claim is not supported (verify, where asked for), or warnings (audit)",
+            2: "wrong usage, or input that cannot be used",
+            3: "something is not intact (verify, prml), or errors (audit)",
+        },
+    ),
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -64,16 +84,59 @@ def options(
         typer.Option("--version", callback=show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Statistics for what KV-cache eviction did to a language model's answers."""
+    """Say whom KV-cache eviction hurt, how often, and whether it could have been known, from logged runs.
+
+    A log is a file of runs, of this library or of another; a registration is a file that says before the runs
+    what they should show, and what would refute it.
+    """
 
 
-@app.command(epilog=EXIT_CODES, short_help="Hold a registration against its logs.")
+@app.command(
+    epilog=ending(["kvstats summary logs/", "kvstats summary a.jsonl b.jsonl --json"]),
+    short_help="Say what logs hold.",
+)
+def summary(
+    logs: Logs,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
+    format: Format = "auto",
+    label: Labels = None,
+) -> None:
+    """Say what logs hold: runs, inputs and mean scores by model, task, condition and arm."""
+    log = read_logs("summary", logs, format, label)
+    if as_json:
+        typer.echo(json.dumps(summary_content(log), indent=2, ensure_ascii=False))
+    else:
+        print_log(log, sys.stdout)
+
+
+app.command(epilog=AUDIT_HELP, short_help="Look for what would bias an analysis of logs.")(audit)
+app.command(epilog=PLOT_HELP, short_help="Draw a figure of logs.")(plot)
+app.command(
+    epilog=ending(["kvstats new plan.yaml", "kvstats new plan.yaml --example gating_32k"]),
+    short_help="Write a registration to start from.",
+)(new)
+app.command(epilog=ending(["kvstats lint plan.yaml"]), short_help="Check a registration without data.")(lint)
+app.command(
+    epilog=ending(["kvstats seal plan.yaml"]), short_help="Write the hashes and time of a registration."
+)(seal)
+app.command(
+    epilog=ending(
+        [
+            "kvstats amend plan.yaml --text 'Log b was lost.'",
+            "kvstats amend plan.yaml --text 'Tenfold.' --change harm.null=-0.1",
+        ]
+    ),
+    short_help="Append an amendment to a registration.",
+)(amend)
+
+
+@app.command(epilog=VERIFY_HELP, short_help="Hold a registration against its logs.")
 def verify(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The registration, a YAML file.")],
+    file: Registration,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
-    expect_sha256: Annotated[
-        str | None,
-        typer.Option(metavar="HASH", help="SHA-256 that the registration was published with."),
+    html: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the report as a page too; the name must end in .html."),
     ] = None,
     data: Annotated[
         Path | None,
@@ -81,38 +144,48 @@ def verify(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="Judge this claim only; may be given several times."),
-    ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(metavar="OUT", help="Write the report as a page too, a file whose name ends in .html."),
-    ] = None,
-    require: Annotated[bool, typer.Option("--require", help="Exit with 1 unless all are supported.")] = False,
-    strict: Annotated[
-        bool,
-        typer.Option("--strict", help="The same, and unless it is anchored and no record may be older."),
-    ] = False,
-    git: Annotated[
-        str | None,
-        typer.Option(metavar="REF", help="Commit or tag that must hold the registration or its seal."),
-    ] = None,
-    no_git: Annotated[bool, typer.Option("--no-git", help="Do not look for commits that hold it.")] = False,
-    timestamp: Annotated[
-        Path | None,
-        typer.Option(metavar="TSR", help="RFC 3161 time-stamp of the registration; needs --timestamp-roots."),
-    ] = None,
-    timestamp_roots: Annotated[
-        Path | None, typer.Option(metavar="PEM", help="Certificates of the authorities that are trusted.")
+        typer.Option(metavar="ID", help="Judge this claim only. May be repeated."),
     ] = None,
     sensitivity: Annotated[
         bool,
         typer.Option("--sensitivity", help="Judge under other intervals, clusters and selections too."),
     ] = False,
+    require: Annotated[
+        bool, typer.Option("--require", help="Exit with 1 unless every claim is supported.")
+    ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="The same, and unless the registration is anchored and older than all records."
+        ),
+    ] = False,
+    expect_sha256: Annotated[
+        str | None,
+        typer.Option(metavar="HASH", help="Anchor: the SHA-256 that the registration was published with."),
+    ] = None,
+    git: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REF", help="Anchor: a commit or tag that must hold the registration or its seal."
+        ),
+    ] = None,
+    no_git: Annotated[bool, typer.Option("--no-git", help="Do not look for commits that hold it.")] = False,
+    timestamp: Annotated[
+        Path | None,
+        typer.Option(metavar="TSR", help="Anchor: its RFC 3161 time-stamp; needs --timestamp-roots."),
+    ] = None,
+    timestamp_roots: Annotated[
+        Path | None,
+        typer.Option(metavar="PEM", help="Certificates of the time-stamp authorities that you trust."),
+    ] = None,
 ) -> None:
-    """Hold a registration against its logs: every claim with its estimate, its interval and its verdict."""
+    """Hold a registration against its logs: every claim with its estimate, its interval and its verdict.
+
+    An anchor is something outside of the file that shows that it was not changed afterwards.
+    """
     if html is not None:
         check_page(html)
-    with progress_line(sys.stderr) as progress:
+    with progress_bar(sys.stderr) as progress:
         report = verify_registration(
             file,
             expect_sha256=expect_sha256,
@@ -163,26 +236,19 @@ def save_page(report: Report, path: Path) -> None:
         ) from error
 
 
-@app.command(short_help="Say what logs hold.")
-def summary(
-    logs: Annotated[list[str], typer.Argument(metavar="LOG...", help="Logs, or patterns that match them.")],
-) -> None:
-    """Say what logs hold: runs, inputs and mean scores by model, task, condition and arm."""
-    print_log(read_log(logs), sys.stdout)
+app.add_typer(prml, name="prml", short_help="Exchange single claims with other tools.")
 
 
-app.command(short_help="Write a registration to start from.")(new)
-app.command(short_help="Check a registration without data.")(lint)
-app.command(short_help="Seal a registration.")(seal)
-app.command(short_help="Append an amendment to a registration.")(amend)
-app.add_typer(prml, name="prml")
-
-
-@app.command()
+@app.command(
+    epilog=ending(["kvstats schema > log.schema.json", "kvstats schema --registration"]),
+    short_help="Print the JSON Schema of a log or registration.",
+)
 def schema(
-    registration: Annotated[bool, typer.Option("--registration", help="That of a registration.")] = False,
+    registration: Annotated[
+        bool, typer.Option("--registration", help="Print that of a registration instead.")
+    ] = False,
 ) -> None:
-    """Print the JSON Schema of one line of a log, or of a registration."""
+    """Print the JSON Schema of one line of a log."""
     typer.echo(json.dumps(registration_schema() if registration else log_schema(), indent=2))
 
 
@@ -207,3 +273,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except InputError as error:
         typer.echo(f"kvstats: {' '.join(str(error).split())}", err=True)
         sys.exit(EXIT_INPUT)
+    finally:
+        finish_output()

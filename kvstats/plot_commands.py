@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ import typer
 from kvstats.command_line import ending
 from kvstats.errors import InputError, nearest_name
 from kvstats.reading_options import Format, Labels, Logs, named_values, read_logs
+from kvstats.report.progress import progress_bar
 
 __all__ = ["PLOT_HELP", "plot"]
 
@@ -93,7 +95,10 @@ def plot(
     check_file(out)
     draw = figure_function(figure)
     check_arguments(figure, draw, chosen)
-    captioned = draw(read_logs("plot", logs, format, label), **chosen)
+    log = read_logs("plot", logs, format, label)
+    with progress_bar(sys.stderr) as progress:
+        progress(f"drawing {figure}", 0, 1)
+        captioned = draw(log, **chosen)
     try:
         captioned.save(out)
     except OSError as error:

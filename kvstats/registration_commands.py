@@ -9,15 +9,22 @@ from typing import Annotated
 import msgspec
 import typer
 
+from kvstats.command_line import ending
 from kvstats.prereg.lint import lint as lint_registration
 from kvstats.prereg.prml import read_manifest
 from kvstats.prereg.prml_exchange import export_claim, import_manifest
 from kvstats.prereg.template import TEMPLATE, example_names, new_registration
 from kvstats.report.lint_table import print_lint
 
-__all__ = ["lint", "new", "prml"]
+__all__ = ["Registration", "lint", "new", "prml"]
 
 EXIT_TAMPERED = 3
+
+MANIFEST_CODES = {
+    0: "done",
+    2: "wrong usage, or input that cannot be used",
+    3: "the manifest has not the hash that was expected",
+}
 
 Registration = Annotated[Path, typer.Argument(metavar="FILE", help="The registration, a YAML file.")]
 Manifest = Annotated[Path, typer.Argument(metavar="MANIFEST", help="The manifest, a YAML file.")]
@@ -29,19 +36,22 @@ def new(
         str, typer.Option(metavar="NAME", help=f"What to start from: {', '.join(example_names())}.")
     ] = TEMPLATE,
 ) -> None:
-    """Write a registration to start from, registered at the present time, with every block explained."""
+    """Write a registration to start from.
+
+    It is registered at the present time, and every block of it is explained.
+    """
     new_registration(file, example=example)
     typer.echo(f"wrote {file}; check it with: kvstats lint {file}")
 
 
 def lint(
     file: Registration,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Check a registration without data: errors, what weakens its claims, and the power that they have.
 
-    The power follows from the figures under 'planned'. Warnings do not change the exit code. An error, the
-    same that verify finds, makes it 2.
+    The power follows from the figures under 'planned'. Warnings leave the exit code at 0; an error, the same
+    that verify finds, makes it 2.
     """
     found = lint_registration(file)
     if as_json:
@@ -51,11 +61,25 @@ def lint(
 
 
 prml = typer.Typer(
-    help="Exchange single claims as manifests of PRML 0.1.", no_args_is_help=True, rich_markup_mode=None
+    help="Exchange single claims with other tools, as manifests of PRML 0.1.",
+    epilog=ending(
+        [
+            "kvstats prml export plan.yaml --claim harm --producer NAME > harm.yaml",
+            "kvstats prml import harm.yaml --data logs/a.jsonl > plan.yaml",
+            "kvstats prml hash harm.yaml --expect-sha256 HASH",
+        ],
+        MANIFEST_CODES,
+    ),
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 
-@prml.command("export", short_help="Print a claim as a manifest.")
+@prml.command(
+    "export",
+    epilog=ending(["kvstats prml export plan.yaml --claim harm --producer NAME > harm.yaml"]),
+    short_help="Print a claim as a manifest.",
+)
 def export(
     file: Registration,
     claim: Annotated[str, typer.Option(metavar="ID", help="The claim: one comparison, of no family.")],
@@ -74,14 +98,18 @@ def export(
     typer.echo(manifest, nl=False)
 
 
-@prml.command("import", short_help="Print a manifest's registration.")
+@prml.command(
+    "import",
+    epilog=ending(["kvstats prml import harm.yaml --data logs/a.jsonl > plan.yaml"], MANIFEST_CODES),
+    short_help="Print the registration of a manifest.",
+)
 def import_(
     manifest: Manifest,
     data: Annotated[
         str | None, typer.Option(metavar="PATH", help="Where the logs are, relative to the registration.")
     ] = None,
     expect_sha256: Annotated[
-        str | None, typer.Option(metavar="HASH", help="Hash that the manifest was published with.")
+        str | None, typer.Option(metavar="HASH", help="SHA-256 that the manifest was published with.")
     ] = None,
 ) -> None:
     """Print a registration whose one claim is that of a manifest."""
@@ -89,14 +117,18 @@ def import_(
     typer.echo(import_manifest(manifest, data=data), nl=False)
 
 
-@prml.command("hash", short_help="Check a manifest, and print its hash.")
+@prml.command(
+    "hash",
+    epilog=ending(["kvstats prml hash harm.yaml --expect-sha256 HASH"], MANIFEST_CODES),
+    short_help="Check a manifest, and print its hash.",
+)
 def hash_(
     manifest: Manifest,
     expect_sha256: Annotated[
-        str | None, typer.Option(metavar="HASH", help="Hash that the manifest was published with.")
+        str | None, typer.Option(metavar="HASH", help="SHA-256 that the manifest was published with.")
     ] = None,
 ) -> None:
-    """Check a manifest and print its hash; exit 3 if it is not the expected one."""
+    """Check a manifest, and print its hash."""
     refuse_other_hash(manifest, expect_sha256)
     typer.echo(read_manifest(manifest).sha256)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -16,10 +15,9 @@ from kvstats.prereg import amend as amend_registration
 from kvstats.prereg import seal as seal_registration
 from kvstats.prereg.data import in_utc
 from kvstats.prereg.seal import seal_path
+from kvstats.registration_commands import Registration
 
 __all__ = ["amend", "seal"]
-
-Registration = Annotated[Path, typer.Argument(metavar="FILE", help="The registration, a YAML file.")]
 
 
 def seal(
@@ -50,12 +48,15 @@ def amend(
         list[str] | None,
         typer.Option(
             metavar="ID.FIELD=VALUE",
-            help="A field of a claim or guard and its new value, text or JSON; may be given several times.",
+            help="A field of a claim or guard, and its new value, text or JSON. May be repeated.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the amendment as JSON.")] = False,
 ) -> None:
-    """Append an amendment to a registration, chained by SHA-256 to what stands before it."""
+    """Append an amendment to a registration, chained by SHA-256 to what stands before it.
+
+    A claim that it changes rests on the records that are made afterwards.
+    """
     amendment = amend_registration(file, text, changes=parse_changes(change or []))
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(amendment)).decode())

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
-import string
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 from kvstats.errors import InputError, nearest_name
+from kvstats.metrics import classification, retrieval, token_f1
 
 __all__ = ["METRICS", "score"]
+
+Metric = Callable[[Sequence[str], str, Sequence[str]], float]
+"""References, answer and classes, which most metrics do not need, to a score."""
 
 
 def score(
@@ -85,56 +86,17 @@ def match_part(references: Sequence[str], prediction: str, classes: Sequence[str
     return float(any(reference.casefold() in prediction.casefold() for reference in references))
 
 
-def token_f1(references: Sequence[str], prediction: str, classes: Sequence[str]) -> float:
-    """Return the best F1 of the words, as for SQuAD."""
-    said = Counter(words(prediction))
-    best = 0.0
-    for reference in references:
-        right = Counter(words(reference))
-        common = (said & right).total()
-        if common:
-            best = max(best, 2 * common / (said.total() + right.total()))
-    return best
+def without_classes(metric: Callable[[str, Sequence[str]], float]) -> Metric:
+    """Adapt a metric that needs no classes."""
+    return lambda references, prediction, classes: metric(prediction, references)
 
 
-def words(text: str) -> list[str]:
-    """Split a text into lower-case words, without punctuation and articles."""
-    bare = text.lower().translate(str.maketrans("", "", string.punctuation))
-    return re.sub(r"\b(a|an|the)\b", " ", bare).split()
+def class_named(references: Sequence[str], prediction: str, classes: Sequence[str]) -> float:
+    """Score by the classes that the answer names."""
+    return classification(prediction, references, classes=classes)
 
 
-def classification(references: Sequence[str], prediction: str, classes: Sequence[str]) -> float:
-    """Return one over the number of classes that are named, or 0 if the right one is not."""
-    if not classes:
-        raise InputError.argument(
-            "score", "classes", classes, "names no class", "pass the names of all classes"
-        )
-    best = 0.0
-    for reference in references:
-        named = [
-            name for name in classes if name in prediction and (name == reference or name not in reference)
-        ]
-        if reference in named:
-            best = max(best, 1 / len(named))
-    return best
-
-
-def retrieval(references: Sequence[str], prediction: str, classes: Sequence[str]) -> float:
-    """Return the best share of right ones among the numbers that are named."""
-    named = re.findall(r"\d+", prediction)
-    best = 0.0
-    for reference in references:
-        right = re.search(r"\d+", reference)
-        if right is None:
-            raise InputError.argument(
-                "score", "references", references, "holds no number", "pass references such as 'Paragraph 3'"
-            )
-        if named:
-            best = max(best, named.count(right[0]) / len(named))
-    return best
-
-
-def of_first_line(metric: Callable[[Sequence[str], str, Sequence[str]], float]) -> Callable[..., float]:
+def of_first_line(metric: Metric) -> Metric:
     """Apply a metric to the first line of an answer that is not empty."""
 
     def on_first_line(references: Sequence[str], prediction: str, classes: Sequence[str]) -> float:
@@ -143,14 +105,14 @@ def of_first_line(metric: Callable[[Sequence[str], str, Sequence[str]], float]) 
     return on_first_line
 
 
-METRICS: dict[str, Callable[[Sequence[str], str, Sequence[str]], float]] = {
+METRICS: dict[str, Metric] = {
     "match_all": match_all,
     "match_part": match_part,
-    "token_f1": token_f1,
-    "first_line_token_f1": of_first_line(token_f1),
-    "classification": classification,
-    "first_line_classification": of_first_line(classification),
-    "retrieval": retrieval,
-    "count": retrieval,
+    "token_f1": without_classes(token_f1),
+    "first_line_token_f1": of_first_line(without_classes(token_f1)),
+    "classification": class_named,
+    "first_line_classification": of_first_line(class_named),
+    "retrieval": without_classes(retrieval),
+    "count": without_classes(retrieval),
 }
 """The metrics by name."""

@@ -1,6 +1,7 @@
 """Registrations and their verification."""
 
 from kvstats.prereg.amend import amend
+from kvstats.prereg.bundle import write_bundle
 from kvstats.prereg.lint import Lint, lint
 from kvstats.prereg.outcome import ClaimOutcome, GuardOutcome
 from kvstats.prereg.report import Report
@@ -19,4 +20,5 @@ __all__ = [
     "lint",
     "seal",
     "verify",
+    "write_bundle",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
@@ -12,10 +12,12 @@ from pathlib import Path, PurePosixPath
 import polars as pl
 
 from kvstats.document import Document
+from kvstats.log.audit import Finding, evidence_findings
 from kvstats.log.concat import concat_logs
 from kvstats.log.frames import Log
 from kvstats.log.read import read_log
 from kvstats.log.records import INPUT_KEY
+from kvstats.prereg.checksums import broken_checksums
 from kvstats.prereg.data import DataCounts, DataFile, data_files
 from kvstats.prereg.order import (
     Order,
@@ -55,8 +57,11 @@ class Evidence:
         Each file, with everything that was read from it.
     order : Order
         When everything that was read was made.
+    audit : tuple of Finding
+        What an audit found in `log` and in the names of the files.
     findings : tuple of str
-        What is wrong with the files.
+        What is wrong with the files, and what the audit found that no estimator refuses and any would be
+        wrong for.
     """
 
     log: Log
@@ -65,11 +70,15 @@ class Evidence:
     counts: DataCounts
     files: tuple[DataFile, ...]
     order: Order
+    audit: tuple[Finding, ...]
     findings: tuple[str, ...]
 
 
 def read_evidence(
-    document: Document, registration: Registration, folder: str | os.PathLike[str] | None
+    document: Document,
+    registration: Registration,
+    folder: str | os.PathLike[str] | None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Evidence:
     """Read the logs of a registration, file by file.
 
@@ -81,11 +90,14 @@ def read_evidence(
         What it says about the logs, and when it was made.
     folder : str or path-like, optional
         The folder that paths are relative to, instead of the registration's.
+    progress : callable, optional
+        Called before each file with a few words, how many files are read, and how many there are.
 
     Returns
     -------
     Evidence
         With a finding for each file whose content is not the registered one, that is missing or was added,
+        likewise by a list of checksums beside the registration,
         for lines that cannot be read, and for records of the future: a clock that is wrong says nothing about
         what came first.
 
@@ -101,7 +113,9 @@ def read_evidence(
     logs: list[Log] = []
     times: list[pl.DataFrame] = []
     seen: set[Path] = set()
-    for name in sorted(files):
+    for done, name in enumerate(sorted(files)):
+        if progress is not None:
+            progress(f"reading {name}", done, len(files))
         file = files[name]
         # A link to a file that was read already is no second file of data, but it is hashed.
         again = file.resolve() in seen
@@ -127,6 +141,8 @@ def read_evidence(
         hashed=bool(data.sha256),
         first_record=first_record(whole),
     )
+    sizes = {file.name: file.runs + file.inputs + file.replays for file in read}
+    audit = evidence_findings(kept, sizes)
     return Evidence(
         log=kept,
         whole=whole,
@@ -134,9 +150,12 @@ def read_evidence(
         counts=counts,
         files=tuple(read),
         order=order_of(every, registration.evidence, moment, later_moments(registration), left_out.height),
+        audit=audit,
         findings=(
             *changed_files(read, digests),
+            *broken_checksums(document.path.parent, files if folder is None else ()),
             *unreadable_lines(whole, base),
+            *refused(audit),
             *future_records(read, datetime.now(UTC)),
         ),
     )
@@ -214,6 +233,13 @@ def unreadable_lines(log: Log, base: Path) -> Iterable[str]:
             for row in log.rejects.head(SHOWN).iter_rows(named=True)
         )
         yield f"{count} {'line' if count == 1 else 'lines'} cannot be read: {examples}"
+
+
+def refused(audit: Iterable[Finding]) -> Iterable[str]:
+    """Yield the findings that make every pair doubtful, and that no estimator sees."""
+    for finding in audit:
+        if finding.check == "reused id":
+            yield f"{finding.message}, such as {finding.examples[0]}"
 
 
 def future_records(files: Iterable[DataFile], now: datetime) -> Iterable[str]:

@@ -169,7 +169,7 @@ def findings(report: Report) -> Iterator[str]:
     """Yield what an audit of the records found."""
     if report.audit:
         yield "<h2>Audit of the records</h2>"
-        yield '<p class="quiet">Findings change no verdict.</p>'
+        yield '<p class="quiet">Findings change no verdict, but for a key of several contents.</p>'
         yield table(
             ["Severity", "Check", "Count", "Finding", "Such as"],
             (

@@ -114,13 +114,16 @@ def ask_all(
     plan: Plan, selected: Sequence[ClaimPlan], question: Callable[[ClaimPlan], Answer]
 ) -> dict[str, Answer]:
     """Ask the questions of the selected claims and of their family."""
+    return {claim.claim.id: question(claim) for claim in asked_claims(plan, selected)}
+
+
+def asked_claims(plan: Plan, selected: Sequence[ClaimPlan]) -> tuple[ClaimPlan, ...]:
+    """Return the selected claims and their family, in the order of the registration."""
     wanted = {claim.claim.id for claim in selected}
     with_family = any(claim.in_family for claim in selected)
-    return {
-        claim.claim.id: question(claim)
-        for claim in plan.claims
-        if claim.claim.id in wanted or (with_family and claim.in_family)
-    }
+    return tuple(
+        claim for claim in plan.claims if claim.claim.id in wanted or (with_family and claim.in_family)
+    )
 
 
 def decide_claims(

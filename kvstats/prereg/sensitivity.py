@@ -51,6 +51,7 @@ def with_sensitivity(
     log: Log,
     whole: Log | None,
     arms: tuple[VirtualArm, ...],
+    progress: Callable[[str, int, int], None],
 ) -> tuple[ClaimOutcome, ...]:
     """Return claims, each with its verdicts under other choices.
 
@@ -81,15 +82,21 @@ def with_sensitivity(
         Everything that was read; None where that is the same.
     arms : tuple of VirtualArm
         What became of the policies.
+    progress : callable
+        Called before each choice with its name, how many are done, and how many there are.
 
     Returns
     -------
     tuple of ClaimOutcome
     """
     found: dict[str, list[Variant]] = {claim.id: [] for claim in claims}
-    for choice in choices(plan, log, whole, arms):
-        if not any(choice.concerns(claim) for claim in selected):
-            continue
+    concerned = [
+        choice
+        for choice in choices(plan, log, whole, arms)
+        if any(choice.concerns(claim) for claim in selected)
+    ]
+    for done, choice in enumerate(concerned):
+        progress(choice.name, done, len(concerned))
 
         def question(claim: ClaimPlan, choice: Choice = choice) -> Answer:
             return choice.question(claim) if choice.concerns(claim) else answers[claim.claim.id]

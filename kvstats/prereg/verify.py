@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.log.audit import audit_log
 from kvstats.prereg.claim_evidence import evidence_by_claim
 from kvstats.prereg.data import DataCounts, in_utc
 from kvstats.prereg.evidence import Evidence, read_evidence
@@ -16,6 +15,7 @@ from kvstats.prereg.judge import (
     Answer,
     ask,
     ask_all,
+    asked_claims,
     claim_outcome,
     decide_claims,
     guard_outcome,
@@ -41,7 +41,7 @@ def verify(
     timestamp: str | os.PathLike[str] | None = None,
     timestamp_roots: str | os.PathLike[str] | None = None,
     sensitivity: bool = False,
-    progress: Callable[[str], None] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Report:
     """Hold a registration against its logs.
 
@@ -71,16 +71,18 @@ def verify(
         Whether to judge each claim under other choices too: another interval, other clusters, and without
         selection by outcome. Each choice takes as long as the claims themselves.
     progress : callable, optional
-        Called with a few words before each step, such as ``claim harm``.
+        Called before each step with a few words, such as ``claim harm``, how many steps of this kind are
+        done, and how many there are.
 
     Returns
     -------
     Report
         Claims with verdicts. When the registration is not the expected one, when files of data are not as
-        registered, when lines cannot be read, or when a guard fails, every claim is ``invalid``, nothing is
-        computed for it, and the report's exit code is 3. What the logs refuse, such as an arm that they lack,
-        leaves the claim ``undefined``, with the message as its reason, and the exit code is 2; the others are
-        judged all the same, also where it is the arm of a policy. A guard that cannot be asked does not hold.
+        registered, when lines cannot be read, when one key stands for several contents, or when a guard
+        fails, every claim is ``invalid``, nothing is computed for it, and the report's exit code is 3. What
+        the logs refuse, such as an arm that they lack, leaves the claim ``undefined``, with the message as
+        its reason, and the exit code is 2; the others are judged all the same, also where it is the arm of a
+        policy. A guard that cannot be asked does not hold.
 
     Raises
     ------
@@ -133,7 +135,7 @@ def verify(
     >>> report.claims[0].rows[0]["estimate"], report.claims[0].reason
     (-0.75, 'high < 0 holds')
     """
-    say = progress or (lambda text: None)
+    say = progress or (lambda text, done, total: None)
     plan = load_plan(path)
     selected = selected_claims(plan, only)
     standing = registration_standing(
@@ -143,12 +145,11 @@ def verify(
     if standing.findings:
         guards = guards_not_evaluated(plan)
         return invalid_report(plan, selected, None, standing.findings, guards, standing.reason, facts)
-    say("reading the data")
-    found = read_evidence(plan.document, plan.registration, data)
+    found = read_evidence(plan.document, plan.registration, data, say)
     if found.findings:
         guards, reason = guards_not_evaluated(plan), "the data are not intact"
         return invalid_report(plan, selected, found, found.findings, guards, reason, facts)
-    say("policies and guards")
+    say("policies and guards", 0, 1)
     log, arms = add_policies(plan, found.log)
     guards = (
         *expected_counts(plan, found.counts),
@@ -159,17 +160,18 @@ def verify(
         reason = f"guard failed: {', '.join(failed)}"
         return invalid_report(plan, selected, found, (), guards, reason, facts, arms)
 
+    order = [claim.claim.id for claim in asked_claims(plan, selected)]
+
     def answer(claim: ClaimPlan) -> Answer:
-        say(f"claim {claim.claim.id}")
+        say(f"claim {claim.claim.id}", order.index(claim.claim.id), len(order))
         return ask(claim, log, plan.design, arms)
 
     answers = ask_all(plan, selected, answer)
     evidence = evidence_by_claim(plan, found, arms, log)
     claims = decide_claims(plan, selected, answers, evidence)
     if sensitivity:
-        say("sensitivity")
         whole = found.whole if found.order.inputs_left_out else None
-        claims = with_sensitivity(plan, claims, selected, answers, evidence, log, whole, arms)
+        claims = with_sensitivity(plan, claims, selected, answers, evidence, log, whole, arms, say)
     return build_report(plan, found, (), guards, claims, facts, arms)
 
 
@@ -278,7 +280,7 @@ def build_report(
         claims=claims,
         files=() if found is None else found.files,
         order=None if found is None else found.order,
-        audit=() if found is None else audit_log(found.log),
+        audit=() if found is None else found.audit,
         not_judged=tuple(
             claim.claim.id for claim in plan.claims if claim.claim.id not in {told.id for told in claims}
         ),

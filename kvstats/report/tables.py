@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import IO
+from typing import IO, Any
 
 import polars as pl
 from rich.box import SIMPLE
@@ -12,13 +12,14 @@ from rich.table import Table
 from rich.text import Text
 
 from kvstats.log.frames import Log
+from kvstats.log.records import INPUT_KEY
 from kvstats.prereg.display import FIGURES, row_figures, row_label
 from kvstats.prereg.outcome import ClaimOutcome
 from kvstats.prereg.report import Report
 from kvstats.report.evidence import sensitivity_lines
 from kvstats.report.heading import heading
 
-__all__ = ["print_log", "print_report"]
+__all__ = ["print_log", "print_report", "summary_content"]
 
 PIPED_WIDTH = 100
 """Columns of a table that goes to no terminal."""
@@ -28,6 +29,9 @@ CLAIM_WIDTH = 24
 
 GAP = 3
 """Blanks between columns."""
+
+CELL = ("model", "task", "condition", "arm")
+"""What a log is counted by."""
 
 STYLES = {
     "supported": "green",
@@ -110,19 +114,10 @@ def print_log(log: Log, file: IO[str]) -> None:
     file : text file
         Where to.
     """
-    keys = ["model", "task", "condition", "arm"]
-    counts = (
-        log.runs.group_by(keys)
-        .agg(
-            pl.len().alias("runs"),
-            pl.col("input_id").n_unique().alias("inputs"),
-            pl.col("score").null_count().alias("unscored"),
-            pl.col("score").mean().alias("mean score"),
-        )
-        .sort(keys)
-    )
-    table = Table(*counts.columns, box=SIMPLE, pad_edge=False, show_edge=False)
-    for column in table.columns[len(keys) :]:
+    counts = cell_counts(log)
+    header = [name.replace("_", " ") for name in counts.columns]
+    table = Table(*header, box=SIMPLE, pad_edge=False, show_edge=False)
+    for column in table.columns[len(CELL) :]:
         column.justify = "right"
     rows = [
         [*(value or "–" for value in row[:4]), *(f"{value:,}" for value in row[4:7]), score_text(row[7])]
@@ -131,11 +126,43 @@ def print_log(log: Log, file: IO[str]) -> None:
     for row in rows:
         table.add_row(*map(Text, row))
     console = console_for(file)
-    widths = [max(map(len, cells)) for cells in zip(counts.columns, *rows, strict=True)]
+    widths = [max(map(len, cells)) for cells in zip(header, *rows, strict=True)]
     console.width = max(console.width, sum(widths) + GAP * len(widths))
     console.print(Text(repr(log)))
     if rows:
         console.print(table)
+
+
+def summary_content(log: Log) -> dict[str, Any]:
+    """Return the same for JSON.
+
+    Returns
+    -------
+    dict
+        ``files``, each with name, format, and numbers of records and rejects; the numbers of ``runs``,
+        ``inputs``, ``input_records``, ``replays`` and ``rejects``; and ``cells``, each with model, task,
+        condition, arm, numbers of runs, inputs and runs without a score, and the mean score.
+    """
+    return {
+        "files": log.files.to_dicts(),
+        "runs": log.runs.height,
+        "inputs": log.runs.select(INPUT_KEY).n_unique(),
+        "input_records": log.inputs.height,
+        "replays": log.replays.height,
+        "rejects": log.rejects.height,
+        "cells": cell_counts(log).to_dicts(),
+    }
+
+
+def cell_counts(log: Log) -> pl.DataFrame:
+    """Count runs by model, task, condition and arm."""
+    counts = log.runs.group_by(CELL).agg(
+        pl.len().alias("runs"),
+        pl.col("input_id").n_unique().alias("inputs"),
+        pl.col("score").null_count().alias("unscored"),
+        pl.col("score").mean().alias("mean_score"),
+    )
+    return counts.sort(CELL)
 
 
 def score_text(score: float | None) -> str:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from collectors.attention import recording, window_attention
-from collectors.comparison import compare_blocks, worst
+from collectors.comparison import compare_records
 from collectors.compute import compute_unit, device_names, load_for
 from collectors.config import StudyPlan
 from collectors.failure import error_of
@@ -134,8 +134,7 @@ def on_gpu() -> Iterator[LoadedModel]:
 
 def test_a_gpu_makes_the_records_of_the_processor(smollm2, on_gpu):
     here, there = compute_unit(PLAN, smollm2, UNIT), compute_unit(PLAN, on_gpu, UNIT)
-    verdict = worst(item.verdict for item in compare_blocks(here, there, tau=0.07))
-    assert verdict in ("reproduced", "drifted")
+    assert compare_records(here, there, tau=0.07).verdict in ("reproduced", "drifted")
 
 
 def test_a_number_that_no_log_can_hold_is_an_error_of_its_unit(smollm2):

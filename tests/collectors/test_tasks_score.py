@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from collectors.tasks import score
 from kvstats.errors import InputError
+from kvstats.log import read_log
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -74,6 +78,13 @@ def test_numbers_named_must_be_the_right_one(prediction, expected):
     assert score(["3"], prediction, metric="count") == expected
 
 
+def test_every_answer_of_the_released_log_has_the_score_that_was_logged():
+    runs = read_log(f"{ROOT}/notebooks/needles/*.jsonl.gz").runs
+    rows = runs.select("references", "prediction", "score").rows()
+    assert len(rows) == 6840
+    assert [score(references, prediction) for references, prediction, _ in rows] == [row[2] for row in rows]
+
+
 @pytest.mark.parametrize("references", [[], "1234567", ["1", ""]])
 def test_a_score_needs_references(references):
     message = (
@@ -87,10 +98,11 @@ def test_what_a_metric_needs_is_asked_for():
     with pytest.raises(InputError, match=r"score: metric='token_f2' is unknown; did you mean 'token_f1'\?"):
         score(["a"], "a", metric="token_f2")
     with pytest.raises(
-        InputError, match=r"score: classes=\(\) names no class; pass the names of all classes"
+        InputError, match=r"classification: classes=\(\) is not a list of names; pass the names of all"
     ):
         score(["a"], "a", metric="classification")
     with pytest.raises(
-        InputError, match=r"score: references=\['Paragraph'\] holds no number; pass references"
+        InputError,
+        match=r"retrieval: references=\['Paragraph'\] holds 'Paragraph', which has no number; pass",
     ):
         score(["Paragraph"], "1", metric="retrieval")

@@ -6,6 +6,7 @@ without ``--write`` the page is printed. The seeds are fixed: the page changes o
 
 import argparse
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from kvstats.inference.contrast import difference_sample
 from kvstats.inference.design import BOOTSTRAPS
 from kvstats.inference.linear import cluster_totals
 from kvstats.inference.sample import Sample
-from kvstats.statistics import AUC, Mean
+from kvstats.statistics import AUC, Mean, Quantile
 
 PAGE = Path(__file__).parents[2] / "notebooks" / "statistical-choices.md"
 REPLICATIONS = 1000
@@ -30,10 +31,19 @@ CORRELATION = 0.3
 """Correlation of the rows of a cluster."""
 CLUSTERS = (10, 40, 200)
 RATES = (0.02, 0.2, 0.5)
-RATE_INTERVALS = ("korn_graubard", "wilson", "linear", "jackknife", *BOOTSTRAPS, "Wald")
+RATE_INTERVALS = (
+    "korn_graubard",
+    "wilson",
+    "linear",
+    "jackknife",
+    *BOOTSTRAPS,
+    "korn_graubard, rows",
+    "Wald",
+)
 MEAN_INTERVALS = ("linear", "jackknife", *BOOTSTRAPS)
 PLAIN_INTERVALS = ("korn_graubard", "wilson", "linear", "jackknife")
 T_INTERVALS = ("linear", "jackknife")
+QUANTILE_INTERVALS = ("percentile", "linear")
 ROW_INTERVALS = ("clopper_pearson", "korn_graubard", "wilson", "linear", "Wald")
 
 
@@ -138,6 +148,33 @@ def areas(n_clusters, area, share):
     return [sample_of(AUC(s, y), n_clusters, "auc") for s, y in zip(score, label, strict=True)]
 
 
+def quantiles(n_clusters, p):
+    """Draw quantiles of normal values, and what they are of: of variance 1, as correlated as the rates."""
+    random = np.random.default_rng([n_clusters, round(100 * p)])
+    shift = random.normal(0, math.sqrt(CORRELATION), (REPLICATIONS, n_clusters, 1))
+    y = shift + random.normal(0, math.sqrt(1 - CORRELATION), (REPLICATIONS, n_clusters, SIZE))
+    return [sample_of(Quantile(row.ravel(), p), n_clusters, "quantile") for row in y], special.ndtri(p)
+
+
+def coverage_by_cluster(documents, spread):
+    """Return coverage and mean width, in widths by input, where a cluster is a row, an input or a document.
+
+    Five inputs are of each document, and each has four rows: means of paired differences, with effects of
+    inputs, and effects of documents of the given standard deviation.
+    """
+    random = np.random.default_rng([documents, round(10 * spread)])
+    sizes = {"row": 1, "input": SIZE, "document": 5 * SIZE}
+    held, widths = dict.fromkeys(sizes, 0), dict.fromkeys(sizes, 0.0)
+    for _ in range(REPLICATIONS):
+        y = random.normal(0, spread, (documents, 1, 1)) + random.normal(0, 0.6, (documents, 5, 1))
+        y = (y + random.normal(0, 1, (documents, 5, SIZE))).ravel()
+        for name, size in sizes.items():
+            cell = infer_cell("simulation", sample_of(Mean(y), y.size // size, "paired"), Design())
+            held[name] += cell.low <= 0 <= cell.high
+            widths[name] += cell.high - cell.low
+    return {name: (held[name] / REPLICATIONS, widths[name] / widths["input"]) for name in sizes}
+
+
 def hard_cases():
     """Return what is hard for a t interval: the name of a column to samples and truth."""
     cases = {f"delta, {n}": (rare_differences(n, 0.02), -0.01) for n in CLUSTERS}
@@ -156,12 +193,17 @@ def intervals_of(sample, names):
     """Return the 95% interval of each kind, None where it is undefined; one bootstrap serves all."""
     found = {}
     for name in names:
-        if name == "Wald":
+        if name == "korn_graubard, rows":
+            n = sample.statistic.n
+            rows = replace(sample, codes=np.arange(n), clusters=named(range(n)))
+            cell = infer_cell("simulation", rows, Design(interval="korn_graubard"))
+            found[name] = (cell.low, cell.high)
+        elif name == "Wald":
             found[name] = wald(sample.statistic.value(sample.weights), sample.statistic.n)
-        elif name not in BOOTSTRAPS:
-            cell = infer_cell("simulation", sample, Design(interval=name))
+        elif name not in BOOTSTRAPS or sample.kind == "quantile":
+            cell = infer_cell("simulation", sample, Design(interval=name, n_resamples=399))
             found[name] = None if cell.low is None else (cell.low, cell.high)
-    if not set(names) & set(BOOTSTRAPS):
+    if set(found) == set(names):
         return found
     estimate, totals = sample.statistic.value(sample.weights), cluster_totals(sample)
     if totals.error()[0] <= ROUNDING:
@@ -224,6 +266,15 @@ def simulate():
             for shape, draw in (("normal", normal_differences), ("skewed", skewed_differences))
             for n in CLUSTERS
         },
+        "quantiles": {
+            f"{n}, p = {p}": coverage_of(*quantiles(n, p), QUANTILE_INTERVALS)
+            for n, p in ((10, 0.5), (40, 0.5), (40, 0.9))
+        },
+        "clusters": {
+            f"{documents} documents, {effect}": coverage_by_cluster(documents, spread)
+            for effect, spread in (("all alike", 0.0), ("some harder", 0.5))
+            for documents in (10, 40)
+        },
         "rows": {f"{n}, p = {p}": coverage_of_independent_rows(n, p) for p in RATES for n in CLUSTERS},
     }
 
@@ -246,10 +297,24 @@ def table(columns):
     return "\n".join(lines)
 
 
+def cluster_table(columns):
+    """Return the table of clusters: coverage, and width in brackets."""
+    lines = ["| a cluster is | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
+    for name in next(iter(columns.values())):
+        cells = []
+        for column in columns.values():
+            coverage, width = column[name]
+            text = f"**{coverage:.3f}**" if undercovers(coverage) else f"{coverage:.3f}"
+            cells.append(f"{text} (width {width:.3f})")
+        lines.append(f"| a {name} | ".replace("a input", "an input") + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def page(tables):
     text = Path(__file__).with_suffix(".md").read_text()
     for name, columns in tables.items():
-        text = text.replace(f"{{{{ {name} }}}}", table(columns))
+        shown = cluster_table(columns) if name == "clusters" else table(columns)
+        text = text.replace(f"{{{{ {name} }}}}", shown)
     return text
 
 

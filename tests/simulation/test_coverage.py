@@ -83,6 +83,7 @@ EVERYWHERE = {f"{n}, p = {p}" for n in (10, 40, 200) for p in (0.02, 0.2, 0.5)}
         ("basic", RARE_AND_FEW | {"200, p = 0.02", "10, p = 0.2", "40, p = 0.2", "10, p = 0.5"}),
         ("bca", RARE_AND_FEW),
         ("studentized", RARE_AND_FEW | {"10, p = 0.2"}),
+        ("korn_graubard, rows", EVERYWHERE - RARE_AND_FEW),
         ("Wald", EVERYWHERE),
     ],
 )
@@ -102,6 +103,19 @@ def test_intervals_of_rates_of_unequal_clusters_and_weights(tables):
     for column, kinds in tables["unequal"].items():
         assert kinds["korn_graubard"][0] >= 0.89, column
         assert kinds["korn_graubard"][0] >= kinds["linear"][0] + 0.04, column
+
+
+def test_a_cluster_too_narrow_undercovers_and_one_too_wide_costs_little(tables):
+    for column, found in tables["clusters"].items():
+        short = {name for name, (coverage, _) in found.items() if CHOICES["undercovers"](coverage)}
+        assert short == ({"row"} if column.endswith("all alike") else {"row", "input"})
+    for documents, most in ((10, 1.13), (40, 1.04)):
+        assert 1 < tables["clusters"][f"{documents} documents, all alike"]["document"][1] < most
+
+
+def test_intervals_of_quantiles_fall_short_where_the_page_says(tables):
+    assert undercovering(tables["quantiles"], "linear") == set()
+    assert undercovering(tables["quantiles"], "percentile") == {"10, p = 0.5", "40, p = 0.9"}
 
 
 def test_t_intervals_fall_short_where_the_page_says(tables):

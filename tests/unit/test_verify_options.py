@@ -122,11 +122,19 @@ def test_progress_is_for_terminals():
     shown = os.read(main_end, 1 << 16).decode()
     os.close(main_end)
     assert done.stdout == verify(PLAN).to_json()
-    assert any(text in shown for text in ("reading the data", "policies and guards", "claim "))
+    assert any(text in shown for text in ("reading logs", "policies and guards", "claim "))
 
 
 def test_steps_are_named_in_order():
     steps = []
-    verify(PLAN, only=["coverage", "gate_helps"], progress=steps.append)
-    assert steps[:2] == ["reading the data", "policies and guards"]
-    assert {"claim gate_helps", "claim coverage"} <= set(steps[2:])
+    verify(PLAN, only=["coverage", "gate_helps"], sensitivity=True, progress=lambda *step: steps.append(step))
+    assert steps[:3] == [
+        ("reading logs/multi.jsonl", 0, 2),
+        ("reading logs/single.jsonl", 1, 2),
+        ("policies and guards", 0, 1),
+    ]
+    claims = [step for step in steps if step[0].startswith("claim ")]
+    assert {"claim gate_helps", "claim coverage"} <= {text for text, _, _ in claims}
+    assert [(done, total) for _, done, total in claims] == [(n, len(claims)) for n in range(len(claims))]
+    choices = steps[3 + len(claims) :]
+    assert choices[0] == ("interval: percentile", 0, len(choices))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 import polars as pl
@@ -46,8 +47,10 @@ def test_runs_without_a_study_record(make_records, study):
 
 
 def test_the_worst_comes_first(make_records):
-    records = make_records(CLEAN | {"copy": {0.5: MIXED}}, drop=[0.1] * 12)
-    found = audit_log(log_from_records([*records, records[0]]))
+    time = datetime(2026, 11, 2, tzinfo=UTC)
+    records = make_records(CLEAN | {"copy": {0.5: MIXED}}, drop=[0.1] * 12, recorded_at=time)
+    # Records are held against the registration after all else.
+    found = audit_log(log_from_records(records), registered=time + timedelta(days=1))
     severities = [finding.severity for finding in found.findings]
     assert severities == sorted(severities, key=SEVERITIES.index)
     assert set(severities) == set(SEVERITIES)

@@ -130,6 +130,7 @@ def test_a_time_without_a_zone_is_refused(time):
         ("runs/a.partial.jsonl", True),
         ("runs/partial-2/a.jsonl", True),
         ("runs/impartial/a.jsonl", False),
+        ("runs/partially_kept/a.jsonl", False),
         ("runs/validated/a.jsonl", False),
         ("runs/a.jsonl", False),
     ],

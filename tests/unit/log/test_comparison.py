@@ -124,6 +124,14 @@ def test_drift_is_counted_with_largest_mean_and_share():
     ]
 
 
+def test_of_many_offenders_the_furthest_are_kept():
+    reference = [InputRecord(**(KEY | {"input_id": f"{n:02}"}), drop=0.5) for n in range(12)]
+    new = [msgspec.structs.replace(record, drop=0.51 + n / 100) for n, record in enumerate(reference)]
+    found = compare_logs(log_from_records(new), log_from_records(reference))
+    assert found.frame["different"].item() + found.frame["drifted"].item() == 12
+    assert found.offenders["where"].to_list() == [f"input_id={n:02}" for n in range(11, 3, -1)]
+
+
 def test_the_gate_is_compared_at_its_threshold_where_one_is_given():
     new, reference = input_log(drop=0.0801), input_log(drop=0.08)
     assert verdicts(new, reference) == {"drop": "drifted"}

@@ -124,6 +124,15 @@ def test_patterns_and_lists_of_files(write, tmp_path, make_run, monkeypatch):
     assert_same(whole, read_log(["*.jsonl*", paths[0]]))
 
 
+def test_the_caller_is_told_of_each_file_and_nothing_is_printed(write, tmp_path, make_run, capfd):
+    for name in ("a.jsonl", "b.jsonl.gz"):
+        write(encode_record(make_run("1", arm=name)), name=name)
+    steps = []
+    read_log(tmp_path, progress=lambda *step: steps.append(step))
+    assert steps == [("reading a.jsonl", 0, 2), ("reading b.jsonl.gz", 1, 2)]
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_file_whose_name_looks_like_a_pattern(write, make_run):
     assert read_log(write(encode_record(make_run()), name="a[1].jsonl")).runs.height == 1
 
