@@ -126,7 +126,7 @@ def test_patterns_and_lists_of_files(write, tmp_path, make_run, monkeypatch):
 
 def test_the_caller_is_told_of_each_file_and_nothing_is_printed(write, tmp_path, make_run, capfd):
     for name in ("a.jsonl", "b.jsonl.gz"):
-        write(encode_record(make_run("1", arm=name)), name=name)
+        write(encode_record(make_run(name)), name=name)
     steps = []
     read_log(tmp_path, progress=lambda *step: steps.append(step))
     assert steps == [("reading a.jsonl", 0, 2), ("reading b.jsonl.gz", 1, 2)]
