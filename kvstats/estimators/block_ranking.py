@@ -22,7 +22,7 @@ from kvstats.tables import require_values
 
 __all__ = ["block_ranking"]
 
-RANK, BLOCKS = "true_block_rank", "n_blocks"
+RANK, BLOCKS = "true_block_rank", "candidate_blocks"
 
 
 COLUMNS: dict[str, pl.DataType] = {"quantity": pl.String()}
@@ -48,7 +48,7 @@ def block_ranking(
     Parameters
     ----------
     log : Log
-        The log; its runs carry the signals ``true_block_rank`` and ``n_blocks``.
+        The log; its runs carry the signals ``true_block_rank`` and ``candidate_blocks``.
     arm : str
         The arm.
     top : sequence of int, default (1, 3)
@@ -81,7 +81,7 @@ def block_ranking(
     >>> from kvstats.log import RunRecord, log_from_records
     >>> log = log_from_records([
     ...     RunRecord(suite="s", model="m", task="qa", input_id=str(i), arm="poisson", budget=0.5, score=1.0,
-    ...               signals={"true_block_rank": 1 + i % 4, "n_blocks": 8})
+    ...               signals={"true_block_rank": 1 + i % 4, "candidate_blocks": 8})
     ...     for i in range(40)
     ... ])
     >>> block_ranking(log, arm="poisson").frame.select("quantity", pl.col("estimate").round(4)).rows()

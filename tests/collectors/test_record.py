@@ -15,7 +15,7 @@ from collectors.record import collect_input
 from collectors.run import study_record
 from collectors.tasks import make_example
 from collectors.units import planned_rows
-from kvstats.log import LogWriter
+from kvstats.log import LogWriter, log_from_records
 from kvstats.log.records import REPLAY_KEY, RUN_KEY, InputRecord, ReplayRecord, RunRecord
 
 PLAN = {
@@ -110,6 +110,14 @@ def test_signals_of_every_arm(whole):
         assert run.signals["logprob_min"] <= run.signals["logprob_first"] <= 0
         assert 0 < run.signals["retained_entropy"] <= 1
         assert (run.signals["evicted_mass"] == 0) == (budget == 1.0)
+
+
+def test_the_library_ranks_the_blocks_that_were_recorded(whole):
+    _, records = whole
+    runs = [run for run in records if isinstance(run, RunRecord) and run.arm == "poisson+ranked3"]
+    found = kv.block_ranking(log_from_records(runs), arm="poisson+ranked3", top=[1, 3])
+    assert found.item(quantity="chance_top_3") == pytest.approx(3 / runs[0].signals["candidate_blocks"])
+    assert found.item(quantity="top_3") == sum(r.signals["true_block_rank"] <= 3 for r in runs) / len(runs)
 
 
 def test_blocks_are_kept_besides_what_the_base_row_keeps(whole):

@@ -75,4 +75,5 @@ def classes_text(table: Result) -> str:
         + f" of {row['n']:,} runs"
         for row in rows
     ]
-    return f"{'; '.join(texts).capitalize()}."
+    text = "; ".join(texts)
+    return f"{text[0].upper()}{text[1:]}."

@@ -12,7 +12,7 @@ from kvstats.log.frames import Log
 from kvstats.policies.threshold import DROP
 from kvstats.policies.top_share import check_tau
 from kvstats.report.figures.captions import caption
-from kvstats.report.figures.marks import points
+from kvstats.report.figures.marks import NAME_WIDTH, points
 from kvstats.report.figures.parts import refuse_empty
 from kvstats.report.plots.captioned import CaptionedFigure
 from kvstats.report.plots.intervals import draw_reference
@@ -104,10 +104,12 @@ def drop_by_task(
                 ha="center",
                 color=GREY,
             )
-        panel.set_yticks(np.arange(rows.height), [plain_text(task) for task in rows["task"]])
+        panel.set_yticks(np.arange(rows.height), [plain_text(task, NAME_WIDTH) for task in rows["task"]])
         panel.set_ylim(-0.6, rows.height - 0.4)
         panel.set_xlabel(
-            "drop D (early minus late head agreement)" if column == DROP else plain_text(axis_label(column))
+            "drop D\n(early minus late head agreement)"
+            if column == DROP
+            else plain_text(axis_label(column), 34)
         )
     text = caption(
         f"{column} by task: a point an input, a diamond the mean"

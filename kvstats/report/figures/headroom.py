@@ -123,7 +123,7 @@ def recovery_against_headroom(
         legend(figure, axes, own=ax is None)
     text = caption(
         f"Recovery rate of {arm} against headroom, a marker a cell of {', '.join(names)}. Line through the "
-        f"origin over {table.height} cells: slope {estimate_text(slope)}.",
+        f"origin over {table.height} cell{'s' if table.height > 1 else ''}: slope {estimate_text(slope)}.",
         upwards,
         across,
         drawn="Lines",

@@ -20,11 +20,42 @@ from kvstats.report.plots.series import draw_legend, hollow_marks
 from kvstats.report.plots.style import BLACK, GREY, Look
 from kvstats.report.plots.wording import plain_text
 
-__all__ = ["HATCHES", "bars", "interval_span", "key", "legend", "line", "points"]
+__all__ = [
+    "LETTER_WIDTH",
+    "MANY_BARS",
+    "NAME_WIDTH",
+    "bars",
+    "filling",
+    "group_ticks",
+    "interval_span",
+    "key",
+    "legend",
+    "line",
+    "points",
+]
 
+NAME_WIDTH = 20
+"""Letters of a task's name on one line."""
+
+MANY_BARS = 24
+"""Bars above which a new figure is two columns wide."""
+
+LETTER_WIDTH = 0.062
+"""Width of a letter of a tick's name, in inches."""
 
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++++", "oooo")
 """Fillings that tell bars apart in grey."""
+
+
+def filling(index: int) -> str:
+    """Return the filling of a bar by its number; an eighth one has another than the first of its colour.
+
+    Examples
+    --------
+    >>> filling(0), filling(1), filling(7)
+    ('', '////', '////')
+    """
+    return HATCHES[(index + index // len(HATCHES)) % len(HATCHES)]
 
 
 def line(
@@ -32,16 +63,12 @@ def line(
 ) -> None:
     """Draw rows along a column of numbers as a line with a band; what is undefined is marked at the edge.
 
-    Without markers only what has no interval is marked: for curves read at many places, none of which was
+    Without markers only what no band reaches is marked: for curves read at many places, none of which was
     run.
     """
     ordered = frame.sort(column)
     places, rows = ordered[column].cast(pl.Float64).to_list(), estimates(ordered)
-    drawn = look if markers else Look(look.colour, "", look.dashes)
-    draw_line(axes, places, rows, drawn, plain_text(label))
-    if not markers:
-        bare = [(place, row) for place, row in zip(places, rows, strict=True) if not row.has_interval]
-        draw_points(axes, [place for place, _ in bare], [row for _, row in bare], look, along="y")
+    draw_line(axes, places, rows, look, plain_text(label), markers=markers)
     draw_undefined(axes, places, rows, look, along="y", text=False)
 
 
@@ -118,6 +145,14 @@ def bars(
         else:
             draw_points(axes, [place], [row], Look(BLACK, look.marker, "-"), along="y")
     draw_undefined(axes, places, rows, look, along="y", text=False)
+
+
+def group_ticks(axes: Axes, labels: Sequence[str], width: float) -> None:
+    """Name groups of bars below axes of a width in inches; upright where the names are long."""
+    broken = [plain_text(label, NAME_WIDTH) for label in labels]
+    longest = max(len(part) for label in broken for part in label.split("\n"))
+    upright = (longest + 1) * len(labels) * LETTER_WIDTH > 0.8 * width
+    axes.set_xticks(range(len(labels)), broken, rotation=90 if upright else 0)
 
 
 def interval_span(axes: Axes, low: float | None, high: float | None, *, along: Direction) -> None:

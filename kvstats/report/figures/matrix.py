@@ -16,6 +16,7 @@ from kvstats.inference.display import decimals
 from kvstats.log.frames import Log
 from kvstats.report.figures.budgets import BUDGETS, budget_column
 from kvstats.report.figures.captions import caption
+from kvstats.report.figures.marks import LETTER_WIDTH, NAME_WIDTH
 from kvstats.report.figures.parts import refuse_empty
 from kvstats.report.plots.captioned import CaptionedFigure
 from kvstats.report.plots.style import DOUBLE, GREY, SINGLE, panels
@@ -30,8 +31,11 @@ COLOURS = "PuOr_r"
 LETTERS = 10
 """Letters of a status that fit into a cell side by side."""
 
-WIDE = 4
-"""Budgets above which a new figure is two columns wide."""
+BAR_LETTERS = 9
+"""Letters of the name of the colour bar beside a task."""
+
+CELL, AROUND = 0.45, 0.75
+"""Widths that a cell needs, and what stands beside cells and names, in inches."""
 
 
 def delta_matrix(
@@ -64,7 +68,7 @@ def delta_matrix(
     design : Design
         How to judge the estimates.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; default: a new figure, of one column's width up to four budgets, and else of two.
+        Where to draw; default: a new figure, of one column's width where the cells fit, else two.
 
     Returns
     -------
@@ -103,7 +107,9 @@ def delta_matrix(
     tasks = found.frame["task"].unique().sort().to_list()
     budgets = found.frame[axis].unique().sort().to_list()
     grid = np.full((len(tasks), len(budgets)), np.nan)
-    wide = len(budgets) > WIDE
+    names = [plain_text(task, NAME_WIDTH) for task in tasks]
+    longest = max(len(part) for name in names for part in name.split("\n"))
+    wide = AROUND + LETTER_WIDTH * longest + CELL * len(budgets) > SINGLE
     with panels(
         ax, width=DOUBLE if wide else SINGLE, height=0.75 + 0.46 * max(len(tasks), 1), function=function
     ) as (figure, (panel,)):
@@ -130,12 +136,12 @@ def delta_matrix(
                 )
             write(panel, place, rows.get(place), dark=abs(np.nan_to_num(grid[place])) > 0.65 * limit)
         panel.set_xticks(range(len(budgets)), [f"{budget:g}" for budget in budgets])
-        panel.set_yticks(range(len(tasks)), [plain_text(task) for task in tasks])
+        panel.set_yticks(range(len(tasks)), names)
         panel.set_xlabel(axis_label(axis))
         panel.spines[:].set_visible(False)
         panel.tick_params(length=0)
         bar = figure.colorbar(image, ax=panel, fraction=0.05, pad=0.02)
-        bar.set_label(f"difference of {outcome}")
+        bar.set_label(plain_text(f"difference of {outcome}", BAR_LETTERS * len(tasks)))
         bar.outline.set_visible(False)
     text = caption(
         f"Mean paired difference of {outcome}, {arm} minus {baseline}, by task and budget. Bold: the "

@@ -111,7 +111,8 @@ def mixture_curve(
         legend(figure, axes, found.frame, own=ax is None)
     text = caption(
         f"Mean difference of {outcome}, {arm} minus {baseline}, in a workload with a given share of {names}. "
-        f"It is {level:g} at a share of {estimate_text(row)}" + ("." if inside else ", which is not drawn."),
+        f"The share at which it is {level:g} is {estimate_text(row)}"
+        + ("." if inside or row["estimate"] is None else ", outside the figure."),
         found,
         drawn="Band",
         where=where,

@@ -146,7 +146,8 @@ def operating_curve(
         f"Red flag at {signal} {sign} {tau:g}: hits {estimate_text(hits.row(0, named=True))}, false alarms "
         f"{estimate_text(alarms.row(0, named=True))}.",
         *found,
-        drawn="Band",
+        flag,
+        drawn="Band and lines",
         where=where,
     )
     return CaptionedFigure(figure, axes, text)

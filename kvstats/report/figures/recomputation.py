@@ -12,10 +12,10 @@ from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.log.frames import Log
 from kvstats.policies.top_share import DEPLOYMENT
 from kvstats.report.figures.captions import caption, estimate_text
-from kvstats.report.figures.marks import HATCHES, bars, legend
+from kvstats.report.figures.marks import MANY_BARS, bars, filling, group_ticks, legend
 from kvstats.report.figures.parts import groups_of, refuse_empty, rows_of
 from kvstats.report.plots.captioned import CaptionedFigure
-from kvstats.report.plots.style import GREY, LOOKS, Look, panels
+from kvstats.report.plots.style import DOUBLE, GREY, LOOKS, SINGLE, Look, panels
 from kvstats.report.plots.wording import axis_label, plain_text, row_text
 from kvstats.tables import FULL
 
@@ -115,23 +115,26 @@ def gated_recomputation(
     )
     drawn = {
         "base": ("as run", BASE, ""),
-        "random": ("random", LOOKS[5], HATCHES[1]),
-        **({} if confidence is None else {"confidence": (confidence, LOOKS[1], HATCHES[2])}),
-        "policy": (signal, LOOKS[0], HATCHES[3]),
-        "oracle": ("oracle", LOOKS[2], HATCHES[4]),
+        "random": ("random", LOOKS[5], filling(1)),
+        **({} if confidence is None else {"confidence": (confidence, LOOKS[1], filling(2))}),
+        "policy": (signal, LOOKS[0], filling(3)),
+        "oracle": ("oracle", LOOKS[2], filling(4)),
         "full": (baseline, WHOLE, ""),
     }
     refuse_empty(function, table)
     means = rows_of(table, pl.col("quantity").is_in(list(drawn)))
     groups = groups_of(function, table, by)
     width = 0.84 / len(drawn)
-    with panels(ax, function=function) as (figure, axes):
+    wide = len(groups) * len(drawn) >= MANY_BARS
+    size = (DOUBLE, 3.4) if wide else (SINGLE, 2.4)
+    with panels(ax, width=size[0], height=size[1], function=function) as (figure, axes):
         for place, (quantity, (label, look, hatch)) in enumerate(drawn.items()):
             rows = means.frame.filter(quantity=quantity)
             shift = (place - (len(drawn) - 1) / 2) * width
             places = [shift + number for number in range(len(groups))]
             bars(axes[0], places, rows, look, label, width=0.92 * width, hatch=hatch)
-        axes[0].set_xticks(range(len(groups)), [row_text([group]) if by else arm for group in groups])
+        labels = [row_text([group]) if by else arm for group in groups]
+        group_ticks(axes[0], labels, axes[0].get_window_extent().width / figure.dpi)
         if by is not None:
             axes[0].set_xlabel(plain_text(axis_label(by)))
         axes[0].set_ylabel(f"accuracy (mean {outcome})")

@@ -9,10 +9,10 @@ from kvstats.estimators.recovery import recovery_indicator
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.log.frames import Log
 from kvstats.report.figures.captions import caption
-from kvstats.report.figures.marks import HATCHES, bars, legend
+from kvstats.report.figures.marks import MANY_BARS, bars, filling, legend
 from kvstats.report.figures.parts import groups_of, refuse_empty, rows_of
 from kvstats.report.plots.captioned import CaptionedFigure
-from kvstats.report.plots.style import look, panels
+from kvstats.report.plots.style import DOUBLE, SINGLE, look, panels
 from kvstats.report.plots.wording import row_text
 from kvstats.tables import FULL
 
@@ -81,7 +81,8 @@ def recovery_histogram(
     shares = rows_of(found, pl.col("quantity").is_in(list(SHARES)))
     groups = groups_of(function, found, by)
     width = 0.8 / len(groups)
-    with panels(ax, function=function) as (figure, axes):
+    wide = len(groups) * len(SHARES) >= MANY_BARS
+    with panels(ax, width=DOUBLE if wide else SINGLE, function=function) as (figure, axes):
         for place, group in enumerate(groups):
             rows = shares.frame if by is None else shares.frame.filter(pl.col(by).eq_missing(group))
             ordered = pl.concat([rows.filter(quantity=quantity) for quantity in SHARES])
@@ -93,7 +94,7 @@ def recovery_histogram(
                 look(place),
                 arm if by is None else row_text([group]),
                 width=0.92 * width,
-                hatch=HATCHES[place % len(HATCHES)],
+                hatch=filling(place),
             )
         axes[0].set_xticks(range(len(SHARES)), list(SHARES.values()))
         axes[0].set_ylabel("share of pairs")

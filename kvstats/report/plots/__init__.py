@@ -4,7 +4,7 @@ try:
     import matplotlib  # noqa: F401  Not used here: to name what is missing, once for all figures.
 except ImportError as error:
     raise ImportError(
-        "kvstats.report.plots: figures need matplotlib; install it with pip install 'kvstats[notebooks]'"
+        "kvstats.report.plots: figures need matplotlib; install it with pip install 'kvstats[plot]'"
     ) from error
 
 from kvstats.report.plots.captioned import CaptionedFigure

@@ -134,7 +134,13 @@ def draw_interval(axes: Axes, place: float, row: Estimate, colour: str, along: D
 
 
 def draw_line(
-    axes: Axes, places: Sequence[float], rows: Sequence[Estimate], look: Look, label: str | None = None
+    axes: Axes,
+    places: Sequence[float],
+    rows: Sequence[Estimate],
+    look: Look,
+    label: str | None = None,
+    *,
+    markers: bool = True,
 ) -> None:
     """Draw estimates as a line with the band of their intervals; both are broken where one is undefined.
 
@@ -150,6 +156,8 @@ def draw_line(
         Colour, marker and dashes.
     label : str, optional
         Name of the line in a legend.
+    markers : bool, default True
+        Whether all estimates have marks, or only those that no band reaches.
     """
     x = np.asarray(places, dtype=np.float64)
     values = np.array([row.value for row in rows])
@@ -159,7 +167,15 @@ def draw_line(
     axes.fill_between(x, low, high, where=banded.tolist(), color=look.colour, alpha=BAND, linewidth=0)
     for edge in (low, high):
         axes.plot(x, edge, color=look.colour, linewidth=0.4, alpha=0.6)
-    axes.plot(x, values, color=look.colour, linestyle=look.dashes, marker=look.marker, label=label, zorder=3)
+    axes.plot(
+        x,
+        values,
+        color=look.colour,
+        linestyle=look.dashes,
+        marker=look.marker if markers else "",
+        label=label,
+        zorder=3,
+    )
     beside = np.r_[False, banded[:-1]] | np.r_[banded[1:], False]
     for place, row, in_band in zip(places, rows, banded & beside, strict=True):
         if math.isnan(row.value) or in_band:

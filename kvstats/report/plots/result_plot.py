@@ -241,7 +241,7 @@ def caption_of(result: Result, kind: PlotKind, reference: float | None) -> str:
     split = [name for name in result.by if frame[name].n_unique() > 1]
     same: dict[str, Any] = {name: frame[name][0] for name in result.by if name not in split}
     by = f" by {', '.join(split)}" if split else ""
-    where = "".join(f", {name} {row_text([value])}" for name, value in same.items())
+    where = "".join(f", {name} {row_text([value])}" for name, value in same.items() if value is not None)
     line = f" Dotted: {reference:.4g}." if reference is not None else ""
     text = (
         f"{result.estimator}{by}{where}. {MARKS[kind]} {interval_text(result)}.{line} {size_text(result)}. "

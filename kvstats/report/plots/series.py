@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from kvstats.report.plots.intervals import draw_line, draw_undefined, estimates
-from kvstats.report.plots.style import GREY, look
+from kvstats.report.plots.style import GREY, SINGLE, look
 from kvstats.report.plots.wording import axis_label, plain_text, row_text
 
 __all__ = ["draw_legend", "draw_series", "hollow_marks", "series_of"]
@@ -106,7 +106,8 @@ def draw_legend(
         return
     title = plain_text(", ".join(map(axis_label, names)))
     if own:
-        columns = max(1, min(len(labels), LETTERS // (max(map(len, labels)) + KEY)))
+        letters = LETTERS * figure.get_figwidth() / SINGLE
+        columns = max(1, min(len(labels), int(letters // (max(map(len, labels)) + KEY))))
         figure.legend(
             list(labels.values()),
             list(labels),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -129,14 +129,36 @@ def row_text(values: Iterable[Any]) -> str:
 def plain_text(text: str, width: int | None = None) -> str:
     r"""Return a text that matplotlib draws letter by letter: no formula, and no name that legends leave out.
 
+    With a width it is broken into lines of at most so many letters, at blanks and after underscores and
+    slashes, never within a word.
+
     Examples
     --------
     >>> plain_text("a$b$"), plain_text("_arm")
     ('a\\$b\\$', ' _arm')
+    >>> plain_text("aware, niah_multikey_third_every_2", 24)
+    'aware,\nniah_multikey_third_\nevery_2'
     """
-    escaped = text.replace("$", r"\$")
-    wrapped = textwrap.fill(escaped, width, break_on_hyphens=False) if width else escaped
-    return f" {wrapped}" if wrapped.startswith("_") else wrapped
+    lines = broken(text, width) if width else [text]
+    joined = "\n".join(lines).replace("$", r"\$")
+    return f" {joined}" if joined.startswith("_") else joined
+
+
+def broken(text: str, width: int) -> list[str]:
+    """Return the lines of a text: words that fit stay whole, longer names break within."""
+    lines = [""]
+    for word in text.split():
+        gap = " " if lines[-1] else ""
+        if len(lines[-1] + gap + word) <= width:
+            lines[-1] += gap + word
+            continue
+        if lines[-1]:
+            lines.append("")
+        for part in re.findall(r"[^_/]*[_/]+|[^_/]+", word):
+            if lines[-1] and len(lines[-1] + part) > width:
+                lines.append("")
+            lines[-1] += part
+    return lines
 
 
 def interval_text(*results: Result) -> str:

@@ -19,7 +19,7 @@ def made(ranks, blocks, **fields):
                 arm="poisson",
                 budget=0.5,
                 score=1.0,
-                signals={"true_block_rank": rank, "n_blocks": total},
+                signals={"true_block_rank": rank, "candidate_blocks": total},
                 **fields,
             )
             for i, (rank, total) in enumerate(zip(ranks, blocks, strict=True))

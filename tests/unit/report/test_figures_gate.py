@@ -165,7 +165,7 @@ def test_mixture_curve(log, line, band, intervals):
     assert intervals(axes) == [(low, 0.1, high, 0.1)]
     outside = figures.mixture_curve(log, **common, level=2.0)
     assert not intervals(outside.axes[0])
-    assert "which is not drawn" in outside.caption
+    assert "outside the figure" in outside.caption
 
 
 def test_tau_sensitivity(log, line, band):

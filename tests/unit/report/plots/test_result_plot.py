@@ -309,6 +309,6 @@ print("matplotlib.pyplot" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == [
-        "kvstats.report.plots: figures need matplotlib; install it with pip install 'kvstats[notebooks]'",
+        "kvstats.report.plots: figures need matplotlib; install it with pip install 'kvstats[plot]'",
         "False",
     ]
