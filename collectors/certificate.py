@@ -9,9 +9,13 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from kvstats.errors import InputError
 from kvstats.statistics.certificate import NORM_GUARD
 
 __all__ = ["Cell", "CertificateObserver"]
+
+# Logits further below the largest are raised to this: their exponentials are slow, and count for nothing.
+LEAST_LOGIT = -80.0
 
 
 @dataclass(frozen=True)
@@ -49,8 +53,9 @@ class LayerReads:
 class CertificateObserver:
     r"""Certify the reads of some rows of a batch whose evicted positions are still in the cache.
 
-    The read of decode step s is the one whose output gives generated token s. Positions after the
-    prefilled ones are certain.
+    The rows are copies of one prefilled sequence, as `collectors.cache.expand_cache` makes them. The read of
+    decode step s is the one whose output gives generated token s. Positions after the prefilled ones are
+    certain.
 
     Attributes
     ----------
@@ -69,11 +74,17 @@ class CertificateObserver:
     step : int
         The current decode step, set by the decoder.
 
+    Raises
+    ------
+    InputError
+        The rows are not of one prefilled sequence; raised where `cells` are asked for.
+
     Notes
     -----
-    A decode step only takes note of its queries; keys and values stay where they are. All steps of a layer
-    are certified together when the cells are asked for, so that its keys and values are read once. The
-    numbers are those of `kvstats.statistics.certificate.attention_certificate`, up to rounding in float32.
+    A decode step only takes note of its queries; keys and values stay where they are. All steps and rows of
+    a layer are certified together when the cells are asked for, so that the prefilled keys and values are
+    read once, from the first row. The numbers are those of
+    `kvstats.statistics.certificate.attention_certificate`, up to rounding in float32.
     Estimates and distances are computed in float64, so that the distances come from one product of matrices,
 
     .. math:: \lVert v - \hat y \rVert^2 = \lVert v \rVert^2 - 2 v \cdot \hat y + \lVert \hat y \rVert^2,
@@ -100,7 +111,7 @@ class CertificateObserver:
         reads.key, reads.value = key, value
         reads.steps.append(self.step)
         reads.lengths.append(key.shape[2])
-        reads.queries.append(query[self.rows, :, -1][:, self.heads])
+        reads.queries.append(query[:, :, -1])
 
     def begin_step(self, step: int) -> None:
         """Take note of the decode step that follows."""
@@ -114,11 +125,6 @@ class CertificateObserver:
             self.certified = sorted([*self.certified, *cells], key=lambda cell: (cell.step, cell.layer))
             self.reads.clear()
         return self.certified
-
-    def _design(self, design: Tensor, group: HeadGroups, shape: Sequence[int], later: float | bool) -> Tensor:
-        """Lay [R, 1 or H, T] out as [R, 1 or U, 1 or C, 1, T], with the certain positions appended."""
-        heads = design[:, self.heads][:, group.members] if design.shape[1] > 1 else design[:, :, None]
-        return torch.nn.functional.pad(heads[:, :, :, None], (0, shape[-1] - design.shape[-1]), value=later)
 
     def per_head(self, row: int, *, n_reads: int) -> Tensor:
         """Return the radius of a batch row by step, layer and head, shape [S, L', H'].
@@ -139,34 +145,54 @@ class CertificateObserver:
 
     @torch.inference_mode()
     def _certify(self, layer: int, reads: LayerReads) -> list[Cell]:
-        """Certify all reads of a layer; axes are rows, key heads, their query heads, steps, positions."""
+        """Certify all reads of a layer; axes are key heads, rows, their query heads, steps, positions."""
         group = head_groups(self.heads, reads.n_heads // reads.key.shape[1])
-        key = of_heads(of_rows(reads.key, self.rows), group.key_heads).float()
-        value = of_heads(of_rows(reads.value, self.rows), group.key_heads).double()
-        query = torch.stack(reads.queries, dim=2)[:, group.members].float() * reads.scaling
-        shape = (*query.shape[:-1], key.shape[2])
-        logits = (query.flatten(2, 3) @ key.mT).view(shape)
-        position = torch.arange(shape[-1], device=key.device)
-        visible = position < torch.tensor(reads.lengths, device=key.device)[:, None]
-        kept = self._design(self.kept[layer], group, shape, True).to(key.device) & visible
-        pi = self._design(self.inclusion_probability[layer], group, shape, 1.0).to(key.device, torch.float32)
+        total, device = self.kept.shape[-1], reads.key.device
+        rows = torch.tensor(self.rows, device=device)
+        key, later_key = self._parts(reads.key, rows, group, torch.float32)
+        value, later_value = self._parts(reads.value, rows, group, torch.float64)
+        query = group.grouped(torch.stack(reads.queries, dim=2).index_select(0, rows)).float() * reads.scaling
+        kept = group.of_design(self.kept[layer].to(device))
+        pi = group.of_design(self.inclusion_probability[layer].to(device, torch.float32))
+        position = torch.arange(total, reads.key.shape[2], device=device)
+        ahead = position >= torch.tensor(reads.lengths, device=device)[:, None]
 
-        shown = logits.masked_fill(~kept, -math.inf)
-        weight = (shown - shown.amax(-1, keepdim=True)).exp_()
-        inflated = (weight / pi).double()
-        total = inflated.sum(-1, keepdim=True)
-        estimate = (inflated.flatten(2, 3) @ value).view(query.shape) / total
-        distance = distances(estimate.flatten(2, 3), value).view(shape)
-        spread = weight.mul_((1.0 - pi).sqrt() / pi).mul_(distance).div_(total)
-        variance, largest = spread.square().sum(-1), spread.amax(-1)
+        shown = product(query, key.mT).add_(torch.where(kept, 0.0, -math.inf))
+        later = product(query, later_key.mT).masked_fill_(ahead, -math.inf)
+        largest_logit = torch.cat([shown.amax(-1, keepdim=True), later], dim=-1).amax(-1, keepdim=True)
+        weight = shown.sub_(largest_logit).clamp_(min=LEAST_LOGIT).exp_()
+        inflated = weight.mul_(torch.where(kept, 1.0 / pi, 0.0)).double()
+        certain = later.sub_(largest_logit).exp_().double()
+        mass = inflated.sum(-1) + certain.sum(-1)
+        estimate = (product(inflated, value) + product(certain, later_value)) / mass[..., None]
+        # The mass is left to the end, and the root of the squares to the largest of them.
+        squares = inflated.square_().mul_(1.0 - pi).mul_(squared_distances(estimate, value))
+        variance = squares.sum(-1) / mass.square()
+        largest = squares.amax(-1).sqrt() / mass
         log_term = math.log(1.0 / self.delta)
         norm = torch.linalg.vector_norm(estimate, dim=-1) + NORM_GUARD
         radius = ((2.0 * log_term * variance).sqrt() + largest * log_term) / norm
 
-        return [
-            Cell(layer, step, group.flat(variance[..., place]), group.flat(radius[..., place]))
-            for place, step in enumerate(reads.steps)
-        ]
+        by_step = zip(reads.steps, group.flat(variance), group.flat(radius), strict=True)
+        return [Cell(layer, step, *found) for step, *found in by_step]
+
+    def _parts(
+        self, states: Tensor, rows: Tensor, group: HeadGroups, dtype: torch.dtype
+    ) -> tuple[Tensor, Tensor]:
+        """Take [U, T, d] at the prefilled positions, from the first row, and [U, R, T', d] at those after."""
+        total = self.kept.shape[-1]
+        last = states[:, :, total - 1].index_select(0, rows)
+        if not torch.equal(last, last[:1].expand_as(last)):
+            raise InputError.argument(
+                "CertificateObserver",
+                "rows",
+                self.rows,
+                "do not hold the same prefilled positions",
+                "observe copies of one sequence",
+            )
+        key_heads = torch.tensor(group.key_heads, device=states.device)
+        later = states[:, :, total:].index_select(0, rows).index_select(1, key_heads).transpose(0, 1)
+        return states[self.rows[0], :, :total].index_select(0, key_heads).to(dtype), later.to(dtype)
 
 
 @dataclass(frozen=True)
@@ -178,7 +204,7 @@ class HeadGroups:
     key_heads : list of int, length U
         Key heads that sampled query heads read.
     members : list of list of int, shape [U, C]
-        Places of their query heads among the sampled ones.
+        Their query heads.
     places : list of (int, int), length H'
         Where each sampled query head stands in `members`.
     """
@@ -187,10 +213,19 @@ class HeadGroups:
     members: list[list[int]]
     places: list[tuple[int, int]]
 
+    def grouped(self, states: Tensor) -> Tensor:
+        """Lay [R, H, ...] out as [U, R, C, ...]."""
+        members = torch.tensor(self.members, device=states.device)
+        return states.index_select(1, members.flatten()).unflatten(1, members.shape).transpose(0, 1)
+
+    def of_design(self, design: Tensor) -> Tensor:
+        """Lay [R, 1 or H, T] out as [1 or U, R, 1 or C, 1, T]."""
+        return (self.grouped(design) if design.shape[1] > 1 else design[None])[..., None, :]
+
     def flat(self, values: Tensor) -> Tensor:
-        """Return [R, U, C] as [R, H'], on the processor."""
+        """Return [U, R, C, S] as [S, R, H'], on the processor."""
         used, member = zip(*self.places, strict=True)
-        return values[:, list(used), list(member)].float().cpu()
+        return values[list(used), :, list(member)].float().cpu().permute(2, 1, 0)
 
 
 def head_groups(heads: Sequence[int], per_key_head: int) -> HeadGroups:
@@ -199,37 +234,31 @@ def head_groups(heads: Sequence[int], per_key_head: int) -> HeadGroups:
     Examples
     --------
     >>> head_groups([0, 4, 8], 7)
-    HeadGroups(key_heads=[0, 1], members=[[0, 1], [2, 2]], places=[(0, 0), (0, 1), (1, 0)])
+    HeadGroups(key_heads=[0, 1], members=[[0, 4], [8, 8]], places=[(0, 0), (0, 1), (1, 0)])
     """
     by_key_head: dict[int, list[int]] = {}
     places = []
-    for place, head in enumerate(heads):
+    for head in heads:
         mine = by_key_head.setdefault(head // per_key_head, [])
         places.append((list(by_key_head).index(head // per_key_head), len(mine)))
-        mine.append(place)
+        mine.append(head)
     widest = max(map(len, by_key_head.values()))
     members = [mine + [mine[-1]] * (widest - len(mine)) for mine in by_key_head.values()]
     return HeadGroups(list(by_key_head), members, places)
 
 
-def of_rows(tensor: Tensor, rows: list[int]) -> Tensor:
-    """Take rows of a batch, without a copy where they follow one another."""
-    if rows == list(range(rows[0], rows[-1] + 1)):
-        return tensor[rows[0] : rows[-1] + 1]
-    return tensor[rows]
+def product(left: Tensor, right: Tensor) -> Tensor:
+    """Multiply [U, R, C, S, n] by matrices [U, n, m] of one sequence, or [U, R, n, m] of each row."""
+    joined = left.flatten(1, 3) if right.ndim == 3 else left.flatten(2, 3)
+    return (joined @ right).view(*left.shape[:-1], right.shape[-1])
 
 
-def of_heads(tensor: Tensor, heads: list[int]) -> Tensor:
-    """Take key heads [R, U, T, d], without a copy where it takes all."""
-    return tensor if heads == list(range(tensor.shape[1])) else tensor[:, heads]
-
-
-def distances(points: Tensor, values: Tensor) -> Tensor:
-    """Return the distances of points [R, U, P, d] from values [R, U, T, d] as [R, U, P, T], float32.
+def squared_distances(points: Tensor, values: Tensor) -> Tensor:
+    """Return the squared distances of points [U, R, C, S, d] from values [U, T, d] as [U, R, C, S, T].
 
     All are float64: where one value dominates, it and the estimate cancel.
     """
-    squared = (points @ values.mT).mul_(-2.0)
-    squared += torch.linalg.vector_norm(points, dim=-1, keepdim=True).square()
-    squared += torch.linalg.vector_norm(values, dim=-1).square()[:, :, None]
-    return squared.clamp_(min=0.0).sqrt_().float()
+    squared = product(points * -2.0, values.mT)
+    squared += points.square().sum(-1, keepdim=True)
+    squared += values.square().sum(-1)[:, None, None, None, :]
+    return squared.clamp_(min=0.0)

@@ -30,7 +30,8 @@ class MatchedInputs:
     log : Log
         Runs, input records and replays of the inputs that stay.
     counts : polars.DataFrame
-        One row a cell (``suite, model, task, condition, arm, budget, budget_tokens, seed``):
+        One row a cell (``suite, model, task, condition, arm, budget, budget_tokens, seed``; budgets in tokens
+        only where there is no fraction):
         ``n_paired`` inputs stay, ``n_unpaired`` of the cell are left out, ``n_missing`` of its task the cell
         was not run on; ``examples`` are up to three ids of those missing or, without such, left out.
     """
@@ -84,11 +85,13 @@ def match_inputs(
     refuse_duplicates("match_inputs", log.runs, RUN_KEY, "runs")
     whole = arm_rows(log.runs, baseline, "match_inputs", "baseline")
     inputs = log.runs.select(INPUT_KEY).unique(maintain_order=True)
+    # Beside a fraction the number of tokens differs from prompt to prompt, and is no cell of its own.
+    tokens = pl.when(pl.col("budget").is_null()).then("budget_tokens").alias("budget_tokens")
+    runs = log.runs.select(RUN_KEY).with_columns(tokens).unique(maintain_order=True)
     # A cell is expected to have every input of its task, and every task with runs to have the baseline.
-    cells = log.runs.select(CELL).unique(maintain_order=True)
+    cells = runs.select(CELL).unique(maintain_order=True)
     expected = cells.join(inputs, on=TASK, nulls_equal=True)
-    present = log.runs.select(RUN_KEY).with_columns(present=True)
-    expected = expected.join(present, on=RUN_KEY, how="left", nulls_equal=True)
+    expected = expected.join(runs.with_columns(present=True), on=RUN_KEY, how="left", nulls_equal=True)
     lacking = [expected.filter(pl.col("present").is_null()).select(INPUT_KEY)]
     lacking.append(inputs.join(whole, on=INPUT_KEY, how="anti", nulls_equal=True))
     left_out = pl.concat(lacking).unique()

@@ -20,6 +20,9 @@ __all__ = ["score_predictions"]
 
 FUNCTION = "score_predictions"
 
+ROUNDING = 1e-9
+"""The same score computed in another order may be so much less."""
+
 
 def score_predictions(
     log: Log, *, metric: str | None = None, threshold: float | None = None, where: str | None = None
@@ -36,7 +39,8 @@ def score_predictions(
         prediction and references, but neither score nor error. Without it, runs are taken that have a score,
         but no success.
     threshold : float, optional
-        A run is a success where its score is at least this. Without it success stays null.
+        A run is a success where its score is at least this, but for rounding (1e-9). Without it success stays
+        null.
     where : str, optional
         An SQL condition on the runs, such as ``task = 'hotpotqa'``.
 
@@ -112,7 +116,7 @@ def filled(
                 "leave such runs out by where",
             )
         extra[name] = value
-    success = None if threshold is None else score >= threshold
+    success = None if threshold is None else score >= threshold - ROUNDING
     error = None if metric else row["error"]
     return score, success, error, msgspec.json.encode(extra, order="sorted").decode()
 

@@ -19,11 +19,11 @@ from kvstats.estimators.population import (
     runs_of,
 )
 from kvstats.inference.cell import ROUNDING
-from kvstats.inference.table import DisplayedTable
 from kvstats.log.frames import Log
 from kvstats.log.records import INPUT_KEY
 from kvstats.statistics.variance_components import DrawAnalysis, crossed_draws, nested_draws
 from kvstats.tables import pairs_of
+from kvstats.titled_table import DisplayedTable
 
 __all__ = ["DrawVariance", "draw_variance"]
 

@@ -12,11 +12,12 @@ from kvstats.inference.contrast import difference_sample
 from kvstats.inference.result import Result, infer
 from kvstats.inference.sample import Sample
 from kvstats.tables import TIE
+from kvstats.titled_table import TitledTable
 
 __all__ = ["gate_plateau"]
 
 
-def gate_plateau(sweep: Result, *, tolerance: float | None = None) -> pl.DataFrame:
+def gate_plateau(sweep: Result, *, tolerance: float | None = None) -> TitledTable:
     """Return the range of thresholds around the best whose delta is as good.
 
     Without a tolerance, a threshold is as good as the best where the interval of the difference of the two
@@ -37,9 +38,10 @@ def gate_plateau(sweep: Result, *, tolerance: float | None = None) -> pl.DataFra
 
     Returns
     -------
-    polars.DataFrame
-        The by-columns of the sweep but for ``tau`` and ``quantity``, then ``best_tau``, ``best_delta``,
-        ``low_tau`` and ``high_tau``, ``swept`` (thresholds swept) and ``as_good`` (those of the plateau).
+    TitledTable
+        Its ``frame`` has the by-columns of the sweep but for ``tau`` and ``quantity``, then ``best_tau``,
+        ``best_delta``, ``low_tau`` and ``high_tau``, ``swept`` (thresholds swept) and ``as_good`` (those of
+        the plateau).
         The best delta was chosen for being the largest, and flatters: judge the gate on other inputs.
 
     Raises
@@ -58,8 +60,10 @@ def gate_plateau(sweep: Result, *, tolerance: float | None = None) -> pl.DataFra
     ...         RunRecord(**key, arm="snapkv", budget=0.25, score=float(i > 9)))
     ... ])
     >>> sweep = gate_sweep(log, base="snapkv", taus=[0.02, 0.04, 0.06, 0.15], quantities=["delta"])
-    >>> gate_plateau(sweep).rows()
-    [(0.06, 0.25, 0.04, 0.15, 4, 3)]
+    >>> gate_plateau(sweep)
+    plateau of a gate's thresholds
+    best_tau  best_delta  low_tau  high_tau  swept  as_good
+        0.06        0.25     0.04      0.15      4        3
     """
     if sweep.estimator != "gate_sweep" or "delta" not in set(sweep.frame["quantity"]):
         raise InputError.argument(
@@ -90,7 +94,8 @@ def gate_plateau(sweep: Result, *, tolerance: float | None = None) -> pl.DataFra
         rows.append((*key, *figures))
     schema = {name: sweep.frame.schema[name] for name in names}
     schema |= dict.fromkeys(("best_tau", "best_delta", "low_tau", "high_tau"), pl.Float64())
-    return pl.DataFrame(rows, schema=schema | dict.fromkeys(("swept", "as_good"), pl.Int64()), orient="row")
+    schema |= dict.fromkeys(("swept", "as_good"), pl.Int64())
+    return TitledTable("plateau of a gate's thresholds", pl.DataFrame(rows, schema=schema, orient="row"))
 
 
 def as_good(

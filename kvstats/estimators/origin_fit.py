@@ -14,9 +14,9 @@ from kvstats.estimators.scaling import CELLS, recovery_inputs
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result, infer
 from kvstats.inference.sample import samples_by
-from kvstats.inference.table import DisplayedTable, DisplayedTables, TitledTable
 from kvstats.log.frames import Log
 from kvstats.statistics.ratios import Ratio
+from kvstats.titled_table import DisplayedTable, DisplayedTables, TitledTable
 
 __all__ = ["OriginFit", "Table", "cell_table", "fit_through_origin", "scaling_cells"]
 

@@ -12,9 +12,9 @@ from kvstats.estimators.population import By, by_columns
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result, infer
 from kvstats.inference.sample import Kind, samples_by
-from kvstats.inference.table import DisplayedTable, DisplayedTables, TitledTable
 from kvstats.statistics.ratios import Mean
 from kvstats.statistics.statistic import Statistic
+from kvstats.titled_table import DisplayedTable, DisplayedTables, TitledTable
 
 __all__ = ["Replicates", "replicate_spread"]
 

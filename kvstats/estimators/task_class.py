@@ -14,10 +14,10 @@ from kvstats.estimators.rates import recovery_rate
 from kvstats.estimators.sensitivity import at_smallest_budget
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.inference.result import Result
-from kvstats.inference.table import DisplayedTable
 from kvstats.log.frames import Log
 from kvstats.policies.pilot import check_share
 from kvstats.tables import FULL
+from kvstats.titled_table import DisplayedTable
 
 __all__ = ["TaskClasses", "task_class"]
 

@@ -7,7 +7,7 @@ from kvstats.inference.multiplicity import adjust, adjust_e_values
 from kvstats.inference.result import RESULT_SCHEMA, Result, infer
 from kvstats.inference.sample import Sample, samples_by
 from kvstats.inference.sign_flip import sign_flip_test
-from kvstats.inference.table import TitledTable
+from kvstats.titled_table import TitledTable
 
 __all__ = [
     "DEFAULT_DESIGN",

@@ -9,7 +9,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.inference.table import DisplayedTable
+from kvstats.titled_table import DisplayedTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ from itertools import chain
 
 import polars as pl
 
-from kvstats.log.audits.cache import kept_above_prompt, kept_unlike_budget
+from kvstats.log.audits.cache import full_not_whole, kept_above_prompt, kept_unlike_budget
 from kvstats.log.audits.cells import absent_cells, check_grid, partial_cells
 from kvstats.log.audits.finding import SEVERITIES, Finding, evicted, named, several
 from kvstats.log.audits.folders import kvpress_findings, result_folders, scores_of_no_samples
@@ -25,11 +25,11 @@ from kvstats.log.audits.identity import (
     reused_ids,
 )
 from kvstats.log.audits.names import bad_names, numbered_twins, stubs
-from kvstats.log.audits.outcomes import budget_one_unlike_full, identical_arms, without_score
+from kvstats.log.audits.outcomes import identical_arms, unlike_full, without_effect, without_score
 from kvstats.log.audits.reference import check_time, drift, older_records
 from kvstats.log.audits.signals import idle_signals
 from kvstats.log.frames import Log
-from kvstats.log.table_layout import aligned_text, html_cells
+from kvstats.table_layout import aligned_text, html_cells
 
 __all__ = ["Audit", "Finding", "audit_log", "evidence_findings"]
 
@@ -145,14 +145,16 @@ def audit_log(
 
     Notes
     -----
-    Checks of severity ``error``: lines that could not be read, duplicates, one key for several contents, and,
-    where asked for, other prompts than the reference's and records older than the registration.
+    Checks of severity ``error``: lines that could not be read, duplicates, one key for several contents, a
+    full cache of which only a part was kept, and, where asked for, other prompts than the reference's and
+    records older than the registration.
 
-    ``warning``: runs without score, twin or cell; runs at budget 1 unlike the full cache (at budget 1 nothing
-    is evicted); prompts of other lengths in other arms; an id for other references on another model; more
-    kept than there was; a cell that keeps on average more than 0.02 and one token above or below its budget
-    (rounding, protected positions and random sizes make less); arms that are identical on all rows that they
-    share below budget 1 (in score and, where recorded, prediction; at least 10 rows); gates with several
+    ``warning``: runs without score, twin or cell; runs at budget 1 or behind a closed gate unlike the full
+    cache (nothing is evicted there); prompts of other lengths in other arms; an id for other references on
+    another model; more kept than there was; a cell that keeps on average more than 0.02 and one token above
+    or below its budget (rounding, protected positions and random sizes make less); arms that are identical on
+    all rows that they share below budget 1 (in score and, where recorded, prediction; at least 10 rows, and
+    more than one outcome); arms whose predictions are the full cache's on all of them; gates with several
     thresholds, with calls that their own does not make, or that none makes; D and gate decisions other than
     the reference's; what files and folders are called and lack.
 
@@ -196,10 +198,12 @@ def record_findings(log: Log, *, grid: pl.DataFrame | None = None) -> Iterator[F
     yield from missing_twins(log.runs)
     yield from partial_cells(log.runs, grid)
     yield from lengths_by_arm(log.runs)
-    yield from budget_one_unlike_full(log.runs)
+    yield from unlike_full(log.runs)
+    yield from full_not_whole(log.runs)
     yield from kept_above_prompt(log.runs)
     yield from kept_unlike_budget(log.runs)
     yield from identical_arms(log.runs)
+    yield from without_effect(log.runs)
     yield from mixed_tau(log)
     yield from tau_against_calls(log)
     yield from calls_of_no_threshold(log)

@@ -137,6 +137,12 @@ def log_from_records(records: Iterable[Record], rejects: pl.DataFrame | None = N
     ------
     InputError
         When a signal has the name of a field of the contract.
+
+    Examples
+    --------
+    >>> key = dict(suite="s", model="m", task="qa", input_id="1")
+    >>> log_from_records([RunRecord(**key, arm="full", budget=1.0, score=1.0)]).runs["score"].to_list()
+    [1.0]
     """
     builder = LogBuilder()
     for record in records:

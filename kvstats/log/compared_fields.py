@@ -143,30 +143,38 @@ def apart() -> tuple[pl.Expr, pl.Expr]:
 
 def furthest(rows: pl.DataFrame) -> pl.DataFrame:
     """Compare lists by the pair that is furthest apart; lists of other lengths differ."""
-    flat = rows.select("row", *(flattened(rows, name) for name in ("new", "reference")))
-    lengths = pl.col("new").list.len(), pl.col("reference").list.len()
-    pairs = flat.filter(lengths[0] == lengths[1], lengths[0] > 0)
+    alike = shape(rows, "new").eq_missing(shape(rows, "reference")).alias("alike")
+    flat = rows.select("row", alike, *(flattened(rows, name) for name in ("new", "reference")))
+    pairs = flat.filter("alike", pl.col("new").list.len() > 0)
     numbers = pairs.explode("new", "reference").select("row", *apart())
     judged = numbers.group_by("row").agg(
         pl.col("distance").max(), pl.col("difference").sort_by("distance").last()
     )
     rest = flat.join(pairs, on="row", how="anti").select(
-        "row",
-        distance=pl.when(lengths[0] == lengths[1]).then(0.0).otherwise(1.0),
-        difference=pl.lit(None, pl.Float64),
+        "row", distance=pl.when("alike").then(0.0).otherwise(1.0), difference=pl.lit(None, pl.Float64)
     )
     return pl.concat([judged, rest])
 
 
+def shape(rows: pl.DataFrame, name: str) -> pl.Expr:
+    """Return the length of each list, or those of its inner lists."""
+    column = pl.col(name)
+    return column.list.eval(pl.element().list.len()) if is_nested(rows, name) else column.list.len()
+
+
 def flattened(rows: pl.DataFrame, name: str) -> pl.Expr:
     """Return a column of lists without inner lists."""
-    kind, column = rows.schema[name], pl.col(name)
-    nested = isinstance(kind, pl.List) and isinstance(kind.inner, pl.List)
-    return column.list.eval(pl.element().explode()) if nested else column
+    column = pl.col(name)
+    return column.list.eval(pl.element().explode()) if is_nested(rows, name) else column
+
+
+def is_nested(rows: pl.DataFrame, name: str) -> bool:
+    kind = rows.schema[name]
+    return isinstance(kind, pl.List) and isinstance(kind.inner, pl.List)
 
 
 def told(reference: Any, new: Any) -> tuple[str, str]:
-    """Return two values as text: of lists the pair that is furthest apart, or their lengths.
+    """Return two values as text: of lists the pair that is furthest apart, or how long they are.
 
     Examples
     --------
@@ -175,8 +183,8 @@ def told(reference: Any, new: Any) -> tuple[str, str]:
     """
     if isinstance(reference, list) and isinstance(new, list):
         ours, theirs = flat(new), flat(reference)
-        if len(ours) != len(theirs):
-            return count(theirs), count(ours)
+        if lengths(new) != lengths(reference):
+            return count(reference), count(new)
         return told(*max(zip(theirs, ours, strict=True), key=lambda pair: gap(*pair)))
     if isinstance(reference, float) and isinstance(new, float):
         return f"{reference:.6g}", f"{new:.6g}"
@@ -191,5 +199,12 @@ def flat(values: Sequence[Any]) -> list[float]:
     return [number for value in values for number in (value if isinstance(value, list) else [value])]
 
 
-def count(numbers: Sequence[float]) -> str:
-    return f"{len(numbers)} number" + ("" if len(numbers) == 1 else "s")
+def lengths(values: Sequence[Any]) -> list[int]:
+    return [len(value) if isinstance(value, list) else 1 for value in values]
+
+
+def count(values: Sequence[Any]) -> str:
+    numbers = len(flat(values))
+    lists = sum(isinstance(value, list) for value in values)
+    inner = f" in {lists} list" + ("" if lists == 1 else "s") if lists else ""
+    return f"{numbers} number" + ("" if numbers == 1 else "s") + inner

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import polars as pl
 
 from kvstats.log.records import RUN_KEY
-from kvstats.log.table_layout import aligned_text, html_cells
+from kvstats.table_layout import aligned_text, html_cells
 
 __all__ = [
     "FIELD_SCHEMA",

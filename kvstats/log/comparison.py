@@ -65,7 +65,7 @@ def compare_logs(new: Log, reference: Log, *, tau: float | None = None) -> LogCo
     ------
     InputError
         When the logs have no row in common, when the reference records nothing of those that both have, when
-        rows of one share their key, or when tau is not finite.
+        rows of one share their key, or when tau is no finite number.
 
     Examples
     --------
@@ -80,9 +80,9 @@ def compare_logs(new: Log, reference: Log, *, tau: float | None = None) -> LogCo
     different: input_id=1: gate was 'closed', is 'open'
     drifted: input_id=1: drop was 0.08, is 0.081
     """
-    if tau is not None and not math.isfinite(tau):
+    if tau is not None and not (isinstance(tau, int | float) and math.isfinite(tau)):
         raise InputError.argument(
-            "compare_logs", "tau", tau, "is not finite", "pass a threshold such as 0.07"
+            "compare_logs", "tau", tau, "is no finite number", "pass a threshold such as 0.07"
         )
     runs = matched("runs", new.runs, reference.runs, RUN_KEY)
     inputs = matched("input records", with_gate(new.inputs, tau), with_gate(reference.inputs, tau), INPUT_KEY)

@@ -9,12 +9,17 @@ from typing import Any
 
 from kvstats.errors import InputError
 from kvstats.log.adapters import OWN_FORMAT, READERS, Reader, first_objects, installed, recognising
+from kvstats.log.ingest import read_file
+from kvstats.log.lines import Reject
 from kvstats.log.sources import Source
 
 __all__ = ["companion_names", "readers_of"]
 
 NOT_LINES = re.compile(r"\.(json|csv|tsv|parquet|eval)(\.(gz|zst))?$")
 """Extensions of files that are no lines of JSON."""
+
+TABLE = re.compile(r"\.(csv|tsv|parquet)(\.(gz|zst))?$")
+"""Extensions of tables, whose columns may be declared."""
 
 
 def companion_names(format: str | Reader | None) -> tuple[str, ...]:
@@ -42,7 +47,8 @@ def readers_of(
     Raises
     ------
     InputError
-        When a file is in no known format and no companion of one that is.
+        When a file is in no known format and no companion of one that is, or none of its first lines can be
+        read.
     """
     found: dict[Source, Reader | None] = {}
     unknown: dict[Source, list[dict[str, Any]]] = {}
@@ -70,6 +76,11 @@ def readers_of(
             NOT_LINES.search(source.name) or (unknown[source] and on_error == "raise")
         ):
             raise no_format(source)
+        elif unknown.get(source) == [] and on_error == "raise":
+            # Its first lines tell no format, and no caller's word of its rows mends that.
+            first = next(read_file(source.file))
+            if isinstance(first, Reject):
+                raise InputError.line(source.name, first.line, first.error, first.remedy)
     return found
 
 
@@ -78,5 +89,6 @@ def no_format(source: Source) -> InputError:
     readers, faults = installed()
     known = ", ".join((OWN_FORMAT, *READERS, *readers))
     failing = "".join(f"; of those installed, {fault}" for fault in faults.values())
-    remedy = "pass the format if it is one of them, or a pattern that leaves the file out"
+    declared = ", columns=kv.Columns(...) to say what its columns mean" if TABLE.search(source.name) else ""
+    remedy = f"pass the format if it is one of them{declared}, or a pattern that leaves the file out"
     return InputError(f"{source.name}: is in no known format ({known}){failing}; {remedy}")

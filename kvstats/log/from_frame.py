@@ -96,8 +96,15 @@ def rows_of(frame: Any, columns: Columns) -> Iterator[tuple[int, dict[str, Any]]
         fault = "is no frame that narwhals knows"
         remedy = "pass a frame of pandas, polars, Arrow or DuckDB"
         raise InputError.argument("from_frame", "frame", type(frame).__name__, fault, remedy) from error
+    except nw.exceptions.DuplicateError as error:
+        fault, remedy = "has two columns of one name", "rename one of them"
+        raise InputError.argument("from_frame", "frame", list(frame.columns), fault, remedy) from error
     if isinstance(table, nw.LazyFrame):
         table = table.collect()
+    for name in table.columns:
+        if not isinstance(name, str):
+            fault = "has a column whose name is no text"
+            raise InputError.argument("from_frame", "frame", name, fault, "rename it")
     columns.check_header(table.columns, SOURCE)
     # Each library has its own missing values: null, None, NaN, NA, NaT.
     names = table.columns

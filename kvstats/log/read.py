@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -124,7 +124,15 @@ def read_log(
     require_choice("on_error", on_error, ("raise", "skip"))
     require_choice("on_duplicate", on_duplicate, ("raise", "first"))
     chosen = chosen_format(format, columns)
-    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    paths: list[Any]
+    if isinstance(path, Iterable) and not isinstance(path, str | os.PathLike):
+        paths = list(path)
+    else:
+        paths = [path]
+    if not all(isinstance(one, str | os.PathLike) for one in paths):
+        raise InputError.argument(
+            "read_log", "path", path, "is neither a path nor a list of them", "pass one"
+        )
     if not paths:
         raise InputError.argument("read_log", "path", path, "names no file", "pass at least one")
     given: dict[str, Any] = {"model": model, "suite": suite, "task": task, "arm": arm, "condition": condition}
@@ -179,6 +187,8 @@ def chosen_format(format: str | Reader, columns: Columns | None) -> str | Reader
     """Return the reader of all files, None for this library's own format, or ``auto``."""
     if columns is None:
         return reader_named(format) if isinstance(format, str) and format != "auto" else format
+    if not isinstance(columns, Columns):
+        raise InputError.argument("read_log", "columns", columns, "is no Columns", "pass kv.Columns(...)")
     if format != "auto":
         remedy = "leave one of them out: declared columns are a format of their own"
         raise InputError.argument("read_log", "format", format, "is given beside columns", remedy)

@@ -263,8 +263,9 @@ class ReplayRecord(
 
     Examples
     --------
-    >>> ReplayRecord(suite="s", model="m", task="t", input_id="1", arm="poisson", design="poisson", budget=0.5,
-    ...     layer=0, head=0, step=0, variance_estimate=0.01, radius=0.3, true_error=0.1, delta=0.1).permutation
+    >>> ReplayRecord(suite="s", model="m", task="t", input_id="1", arm="poisson", design="poisson",
+    ...     budget=0.5, layer=0, head=0, step=0, variance_estimate=0.01, radius=0.3, true_error=0.1,
+    ...     delta=0.1).permutation
     0
     """
 
@@ -313,6 +314,8 @@ def log_schema() -> dict[str, Any]:
     ['InputRecord', 'ReplayRecord', 'RunRecord', 'StudyRecord']
     """
     schema = msgspec.json.schema(Record)
+    for record in schema["$defs"].values():
+        record["description"] = record["description"].partition("\n\nExamples\n")[0]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$comment": f"kvstats log contract, version {SCHEMA_VERSION}",

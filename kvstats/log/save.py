@@ -37,9 +37,9 @@ def write_log(log: Log, path: str | os.PathLike[str]) -> None:
     ------
     InputError
         When the name has another ending; when an arm was added by a policy, which was never run and must not
-        look as if it was; when a column is no field of the contract. In JSON lines also when there is no
-        study record, with which such a file begins, or a number is infinite, which JSON cannot hold: Parquet
-        can.
+        look as if it was; when a column is no field of the contract; when there is no row. In JSON lines also
+        when there is no study record, with which such a file begins, or a number is infinite, which JSON
+        cannot hold: Parquet can.
 
     Examples
     --------
@@ -59,6 +59,8 @@ def write_log(log: Log, path: str | os.PathLike[str]) -> None:
             "Log.write", "path", str(path), "has no ending that says how to write", remedy
         )
     rows = rows_of(log)
+    if not any(kind.frame.height for kind in rows):
+        raise InputError("Log.write: the log has no row; a file without any is an error where it is read")
     if ending != ".parquet":
         refuse_what_json_lacks(rows)
     part = file.with_name(f"{file.name}.{os.getpid()}.part")

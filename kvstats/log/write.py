@@ -91,7 +91,7 @@ class LogWriter:
     Raises
     ------
     InputError
-        When the existing file was begun by another study.
+        When the existing file was begun by another study, or the name is that of a compressed file.
 
     Examples
     --------
@@ -116,6 +116,14 @@ class LogWriter:
                 "use kvstats.log.records.SCHEMA_VERSION",
             )
         self.path = Path(path)
+        if self.path.suffix in (".gz", ".zst"):
+            raise InputError.argument(
+                "LogWriter",
+                "path",
+                str(path),
+                "names a compressed file, and what is appended is plain",
+                "name it .jsonl, and compress it when it is whole",
+            )
         if self.path.exists():
             self.study = self._continue(study)
         else:

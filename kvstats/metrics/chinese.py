@@ -25,8 +25,29 @@ def words(function: str, text: str) -> list[str]:
 def chinese_token_f1(prediction: str, references: Sequence[str]) -> float:
     """Return the F1 of the words of a Chinese answer, for the reference that it fits best.
 
-    Words are those of jieba, each after `normalised_characters`. Parameters, range and errors are those of
-    `token_f1`; and `InputError` without jieba.
+    Words are those of jieba, each after `normalised_characters`.
+
+    Parameters
+    ----------
+    prediction : str
+        The answer.
+    references : sequence of str
+        The right answers, at least one.
+
+    Returns
+    -------
+    float
+        In [0, 1], and 0 where answer or reference has no word left.
+
+    Raises
+    ------
+    InputError
+        Without a reference, and without jieba.
+
+    Examples
+    --------
+    >>> chinese_token_f1("他住在上海。", ["上海"])
+    0.4
     """
     require_references("chinese_token_f1", references)
 
@@ -40,8 +61,29 @@ def chinese_token_f1(prediction: str, references: Sequence[str]) -> float:
 def chinese_rouge_l(prediction: str, references: Sequence[str]) -> float:
     """Return `longbench_rouge_l` of the words of a Chinese answer, for the reference that it fits best.
 
-    Words are those of jieba. Parameters, range and errors are those of `longbench_rouge_l`; and `InputError`
-    without jieba.
+    Words are those of jieba.
+
+    Parameters
+    ----------
+    prediction : str
+        The answer.
+    references : sequence of str
+        The right answers, at least one.
+
+    Returns
+    -------
+    float
+        In [0, 1], and 0 where answer or reference has no word left.
+
+    Raises
+    ------
+    InputError
+        Without a reference, and without jieba.
+
+    Examples
+    --------
+    >>> chinese_rouge_l("他住在上海", ["他住在上海"]) > 0.99
+    True
     """
     require_references("chinese_rouge_l", references)
     said, *right = (" ".join(words("chinese_rouge_l", text)) for text in (prediction, *references))

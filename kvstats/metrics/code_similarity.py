@@ -62,6 +62,16 @@ def code_similarity(prediction: str, references: Sequence[str]) -> float:
 def first_code_line(text: str) -> str:
     r"""Return the first line without comment and fence, as LongBench takes it; empty if there is none.
 
+    Parameters
+    ----------
+    text : str
+        The answer.
+
+    Returns
+    -------
+    str
+        Its first line without a grave accent, ``#`` or ``//``, line breaks at the beginning aside.
+
     Examples
     --------
     >>> first_code_line("```python\n# adds\nx += 1\ny = 2")

@@ -35,6 +35,23 @@ BUG_PREFIXES = ("answer is:", "is:", "answer:")
 def whole_word(prediction: str, references: Sequence[str]) -> float:
     """Return 1 if a reference is a word of the answer; words are parted by spaces and punctuation.
 
+    Parameters
+    ----------
+    prediction : str
+        The answer.
+    references : sequence of str
+        The right answers, at least one.
+
+    Returns
+    -------
+    float
+        1 or 0.
+
+    Raises
+    ------
+    InputError
+        Without a reference.
+
     Examples
     --------
     >>> whole_word('The value is "4a-7c".', ["4a-7c"]), whole_word("4a-7c3", ["4a-7c"])
@@ -48,6 +65,23 @@ def whole_word(prediction: str, references: Sequence[str]) -> float:
 def speaker(prediction: str, references: Sequence[str]) -> float:
     """Return 1 if the first reference is a word of the answer written in capitals.
 
+    Parameters
+    ----------
+    prediction : str
+        The answer.
+    references : sequence of str
+        The speaker's names; the first is looked for.
+
+    Returns
+    -------
+    float
+        1 or 0.
+
+    Raises
+    ------
+    InputError
+        Without a reference.
+
     Examples
     --------
     >>> speaker("It is Ada.", ["ADA", "ADA LOVELACE"])
@@ -59,6 +93,23 @@ def speaker(prediction: str, references: Sequence[str]) -> float:
 
 def first_number(prediction: str, references: Sequence[str]) -> float:
     """Return 1 if the first run of digits in the answer is a reference, digit by digit.
+
+    Parameters
+    ----------
+    prediction : str
+        The answer.
+    references : sequence of str
+        The right numbers as texts, at least one.
+
+    Returns
+    -------
+    float
+        1 or 0.
+
+    Raises
+    ------
+    InputError
+        Without a reference.
 
     Examples
     --------
@@ -73,6 +124,23 @@ def first_number(prediction: str, references: Sequence[str]) -> float:
 def number_value(prediction: str, references: Sequence[str]) -> float:
     """Return 1 if the first number in the answer equals a reference as a number.
 
+    Parameters
+    ----------
+    prediction : str
+        The answer.
+    references : sequence of str
+        The right numbers as texts, at least one.
+
+    Returns
+    -------
+    float
+        1 or 0.
+
+    Raises
+    ------
+    InputError
+        Without a reference, and when one is no number.
+
     Examples
     --------
     >>> number_value("It is 12.50, I think", ["12.5"])
@@ -86,6 +154,23 @@ def number_value(prediction: str, references: Sequence[str]) -> float:
 
 def last_number(prediction: str, references: Sequence[str]) -> float:
     """Return 1 if the last word of the answer is a whole number, and a reference.
+
+    Parameters
+    ----------
+    prediction : str
+        The answer.
+    references : sequence of str
+        The right numbers as texts, at least one.
+
+    Returns
+    -------
+    float
+        1 or 0.
+
+    Raises
+    ------
+    InputError
+        Without a reference, and when one is no number.
 
     Examples
     --------

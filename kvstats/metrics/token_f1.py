@@ -58,9 +58,26 @@ def token_f1(prediction: str, references: Sequence[str]) -> float:
 
 
 def character_f1(prediction: str, references: Sequence[str]) -> float:
-    """Return the same with each character a token, as InfiniteBench does for Chinese answers.
+    """Return the F1 of the characters of an answer, as InfiniteBench takes it for Chinese answers.
 
-    Characters are those of `normalised_characters`; parameters, range and errors are those of `token_f1`.
+    It is that of `token_f1` with the characters of `normalised_characters` as tokens.
+
+    Parameters
+    ----------
+    prediction : str
+        The answer.
+    references : sequence of str
+        The right answers, at least one.
+
+    Returns
+    -------
+    float
+        In [0, 1], and 0 where answer or reference has no character left.
+
+    Raises
+    ------
+    InputError
+        Without a reference.
 
     Examples
     --------

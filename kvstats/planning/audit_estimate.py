@@ -11,7 +11,6 @@ import numpy as np
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.inference.table import DisplayedTable
 from kvstats.planning.audit import AuditPlan
 from kvstats.planning.audit_interval import AuditInterval, gamma_interval, most_hidden
 from kvstats.planning.audit_outcomes import drawn_outcomes
@@ -23,6 +22,7 @@ from kvstats.statistics.statistic import FloatArray
 from kvstats.statistics.student import student_quantile
 from kvstats.statistics.survey_estimate import SurveyEstimate
 from kvstats.statistics.survey_sample import SurveySample
+from kvstats.titled_table import DisplayedTable
 
 __all__ = ["AUDIT_SCHEMA", "AuditEstimate", "audit_estimate"]
 

@@ -12,6 +12,7 @@ from kvstats.estimators.memory import batch_inputs, batch_sizes
 from kvstats.inference.design import DEFAULT_DESIGN
 from kvstats.log.frames import Log
 from kvstats.statistics.statistic import FloatArray
+from kvstats.titled_table import TitledTable
 
 __all__ = ["resampled_batches"]
 
@@ -28,7 +29,7 @@ def resampled_batches(
     where: str | None = None,
     n_batches: int = 10_000,
     seed: int = 0,
-) -> pl.DataFrame:
+) -> TitledTable:
     """Draw batches from the inputs of a log, and see what they keep when all gates must be open.
 
     It answers what no formula does: batches whose inputs are alike. Where any input may be beside any other,
@@ -54,10 +55,10 @@ def resampled_batches(
 
     Returns
     -------
-    polars.DataFrame
-        One row a size: ``batch``, ``all_open`` (share of batches that were compressed), ``kept_fraction``
-        (its mean over batches, 1 where not compressed) and ``simulation_error``, the standard error of the
-        latter due to the number of batches alone. Inputs are drawn without replacement.
+    TitledTable
+        Its ``frame`` has one row a size: ``batch``, ``all_open`` (share of batches that were compressed),
+        ``kept_fraction`` (its mean over batches, 1 where not compressed) and ``simulation_error``, the
+        standard error of the latter due to the number of batches alone. Inputs are drawn without replacement.
 
     Raises
     ------
@@ -76,8 +77,8 @@ def resampled_batches(
     ...     for name, kept in (("full", 1.0), ("snapkv", 0.25)):
     ...         records.append(RunRecord(**key, arm=name, budget=kept, score=1.0, kept_fraction=kept))
     >>> log = kv.gate(log_from_records(records), tau=0.07, base="snapkv")
-    >>> mixed = resampled_batches(log, arm="gate", batch=4)
-    >>> alike = resampled_batches(log, arm="gate", batch=4, within="task")
+    >>> mixed = resampled_batches(log, arm="gate", batch=4).frame
+    >>> alike = resampled_batches(log, arm="gate", batch=4, within="task").frame
     >>> mixed["kept_fraction"].round(2).item(), alike["kept_fraction"].round(2).item()
     (0.79, 0.44)
     """
@@ -128,7 +129,10 @@ def resampled_batches(
         "kept_fraction": pl.Float64(),
         "simulation_error": pl.Float64(),
     }
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    title = f"{n_batches:,} batches drawn for each size" + (
+        "" if within is None else f", each of one {within}"
+    )
+    return TitledTable(title, pl.DataFrame(rows, schema=schema, orient="row"))
 
 
 def kept_by_batches(

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from kvstats.inference.display import decimals
 from kvstats.inference.result import RESULT_SCHEMA
+from kvstats.table_layout import decimals
 
 if TYPE_CHECKING:
     from kvstats.prereg.outcome import ClaimOutcome
@@ -20,6 +20,7 @@ __all__ = [
     "departures",
     "estimate_figures",
     "faults",
+    "figure_names",
     "headline",
     "row_figures",
     "row_label",
@@ -95,6 +96,12 @@ def row_figures(row: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
     )
 
 
+def figure_names(report: Report) -> list[str]:
+    """Return the names of `FIGURES` as the head of a table, the interval with its level."""
+    level = f"{100 * report.design['level']:g}% interval"
+    return [level if name == "interval" else name for name in FIGURES]
+
+
 def verdict_counts(claims: Iterable[ClaimOutcome]) -> list[tuple[str, int]]:
     """Return how many claims have which verdict."""
     return sorted(Counter(claim.verdict for claim in claims).items())
@@ -117,7 +124,7 @@ def departures(report: Report) -> list[str]:
 
 def claim_table(report: Report) -> str:
     """Return a report as HTML for a notebook: faults and departures first, then a table of claims."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in ("verdict", "claim", *FIGURES))
+    head = "".join(f"<th>{escape(name)}</th>" for name in ("verdict", "claim", *figure_names(report)))
     body = "\n".join(line for claim in report.claims for line in claim_lines(claim))
     notes = "".join(f"<p><strong>{escape(text)}</strong></p>\n" for text in faults(report))
     notes += "".join(f"<p>{escape(text)}</p>\n" for text in departures(report))

@@ -238,7 +238,7 @@ def unreadable_lines(log: Log, base: Path) -> Iterable[str]:
 def refused(audit: Iterable[Finding]) -> Iterable[str]:
     """Yield the findings that make every pair doubtful, and that no estimator sees."""
     for finding in audit:
-        if finding.check == "reused id":
+        if finding.check in ("reused id", "full cache not whole"):
             yield f"{finding.message}, such as {finding.examples[0]}"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kvstats.inference.display import latex_tabular
-from kvstats.prereg.display import FIGURES, row_figures, row_label
+from kvstats.prereg.display import FIGURES, figure_names, row_figures, row_label
+from kvstats.table_layout import latex_tabular
 
 if TYPE_CHECKING:
     from kvstats.prereg.outcome import ClaimOutcome
@@ -19,7 +19,7 @@ def latex_report(report: Report) -> str:
     """Return the claims as a LaTeX table; what the report says of itself is a comment above it."""
     rows = [row for claim in report.claims for row in claim_rows(claim)]
     right = [False, False, *[True] * len(FIGURES)]
-    return latex_tabular(repr(report), ["claim", "verdict", *FIGURES], rows, right)
+    return latex_tabular(repr(report), ["claim", "verdict", *figure_names(report)], rows, right)
 
 
 def claim_rows(claim: ClaimOutcome) -> Iterator[list[str]]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kvstats.prereg.display import FIGURES, departures, faults, row_figures, row_label
+from kvstats.prereg.display import FIGURES, departures, faults, figure_names, row_figures, row_label
 from kvstats.prereg.markup import markup
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def markdown_report(report: Report) -> str:
     lines = [cell(repr(report)), "", f"SHA-256 of the registration: `{report.registration.sha256}`", ""]
     lines += [f"- **{cell(fault)}**" for fault in wrong] + [""] * bool(wrong)
     lines += [f"- {cell(entry)}" for entry in added] + [""] * bool(added)
-    lines += [row(["verdict", "claim", *FIGURES]), row(["---", "---", *["---:"] * len(FIGURES)])]
+    lines += [row(["verdict", "claim", *figure_names(report)]), row(["---", "---", *["---:"] * len(FIGURES)])]
     lines += [line for claim in report.claims for line in claim_lines(claim)]
     return "\n".join(lines) + "\n"
 

@@ -16,7 +16,6 @@ import polars as pl
 
 from kvstats.errors import InputError, nearest_name
 from kvstats.inference.result import RESULT_SCHEMA
-from kvstats.inference.table import TitledTable
 from kvstats.log.audit import Finding
 from kvstats.prereg.data import DataCounts, DataFile
 from kvstats.prereg.display import claim_table, row_label, verdict_counts
@@ -26,6 +25,7 @@ from kvstats.prereg.markdown_report import markdown_report
 from kvstats.prereg.order import Order
 from kvstats.prereg.outcome import ClaimOutcome, GuardOutcome
 from kvstats.prereg.standing import RegistrationFacts
+from kvstats.titled_table import TitledTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,6 +76,26 @@ class Report:
         What looks wrong in the records. It changes no verdict, but for a key of several contents.
     not_judged : tuple of str
         Ids of the registered claims that were not asked for.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import kvstats as kv
+    >>> plan = '''
+    ... study: toy
+    ... registered_at: 1999-12-01T12:00:00Z
+    ... data: {runs: [a.jsonl]}
+    ... claims:
+    ...   - {id: harm, statement: Harm, estimator: harm_rate, arguments: {arm: plain}, supported: low > 0}
+    ... '''
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "plan.yaml").write_text(plan)
+    ...     kv.simulate_log(seed=1, inputs=20, harm=0.5).log.write(f"{folder}/a.jsonl")
+    ...     report = kv.verify(f"{folder}/plan.yaml")
+    >>> report
+    Report: toy; 1 claim: 1 supported; intact, unanchored
+    >>> report.claim("harm").verdict, report.exit_code
+    ('supported', 0)
     """
 
     study: str

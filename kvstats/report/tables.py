@@ -13,7 +13,7 @@ from rich.text import Text
 
 from kvstats.log.frames import Log
 from kvstats.log.records import INPUT_KEY
-from kvstats.prereg.display import FIGURES, row_figures, row_label
+from kvstats.prereg.display import FIGURES, figure_names, row_figures, row_label
 from kvstats.prereg.outcome import ClaimOutcome
 from kvstats.prereg.report import Report
 from kvstats.report.evidence import sensitivity_lines
@@ -55,8 +55,7 @@ def print_report(report: Report, file: IO[str]) -> None:
         Where to. Without a terminal the table is 100 columns wide and has no colours. Statements wrap; where
         figures need more room than there is, lines get longer, and nothing is cut off.
     """
-    interval = f"{100 * report.design['level']:g}% interval"
-    header = ["Verdict", "Claim", *(interval if name == "interval" else name for name in FIGURES)]
+    header = ["Verdict", "Claim", *figure_names(report)]
     table = Table(*header, box=SIMPLE, pad_edge=False, show_edge=False)
     widths = [len(name) for name in header]
     for index, column in enumerate(table.columns):

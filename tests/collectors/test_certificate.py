@@ -10,13 +10,17 @@ import torch
 
 from collectors.certificate import CertificateObserver
 from collectors.certified_rows import radii_of_runs
+from kvstats.errors import InputError
 from kvstats.statistics.certificate import attention_certificate
 
 TOTAL, LATER, WIDTH, BATCH = 60, 3, 8, 5
 
 
 def observe(heads, n_heads, n_key_heads, rows, *, design_heads=1, dtype=torch.float32, seed=0):
-    """Let an observer see three steps of two layers; return it, and what each cell should be made of."""
+    """Let an observer see three steps of two layers; return it, and what each cell should be made of.
+
+    The rows share what was prefilled.
+    """
     rng = torch.Generator().manual_seed(seed)
 
     def draw(*shape: int) -> torch.Tensor:
@@ -35,6 +39,8 @@ def observe(heads, n_heads, n_key_heads, rows, *, design_heads=1, dtype=torch.fl
         delta=0.2,
     )
     keys, values = (draw(2, BATCH, n_key_heads, TOTAL + LATER, WIDTH) for _ in range(2))
+    for states in (keys, values):
+        states[..., :TOTAL, :] = states[:, :1, :, :TOTAL]
     seen = {}
     for step in range(LATER + 1):
         observer.begin_step(step)
@@ -120,6 +126,14 @@ def test_reads_of_other_types_are_certified_in_float32(dtype, tolerance):
         logits, values, pi, kept = one_read(observer, seen, cell, 1, 1, 4)
         expected = attention_certificate(logits, values, pi, kept, delta=0.2)
         assert float(cell.radius[1, 1]) == pytest.approx(float(expected.radius), rel=tolerance)
+
+
+@pytest.mark.parametrize("states", ["key", "value"])
+def test_rows_of_different_sequences_are_refused(states):
+    observer, _ = observe([0, 2], 4, 2, [1, 4])
+    getattr(observer.reads[1], states)[4, 1, TOTAL - 1] += 1.0
+    with pytest.raises(InputError, match=r"rows=\[1, 4\] do not hold the same prefilled positions"):
+        observer.cells  # noqa: B018
 
 
 def test_cells_may_be_asked_for_between_steps():

@@ -17,6 +17,8 @@ LAYERS = [
     "yaml_events",
     "document",
     "decoding",
+    "table_layout",
+    "titled_table",
     "metrics",
     "log",
     "expressions",

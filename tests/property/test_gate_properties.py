@@ -80,7 +80,7 @@ def test_a_higher_threshold_closes_keeps_and_spares_more(log, taus):
 @given(logs())
 def test_the_plateau_holds_the_best_threshold(log):
     sweep = gate_sweep(log, base="a", quantities=["delta"])
-    for row in gate_plateau(sweep).iter_rows(named=True):
+    for row in gate_plateau(sweep).frame.iter_rows(named=True):
         assert row["low_tau"] <= row["best_tau"] <= row["high_tau"]
         assert row["best_delta"] == pytest.approx(sweep.frame["estimate"].max())
         assert 1 <= row["as_good"] <= row["swept"] == sweep.frame.height

@@ -196,6 +196,14 @@ def test_verification_refuses_a_key_of_several_contents(write, plan):
     assert [finding.check for finding in report.audit] == ["reused id"]
 
 
+def test_verification_refuses_a_full_cache_that_was_compressed(write, plan):
+    full = [index for index, run in enumerate(runs()) if run.arm == "full"]
+    write(changed(runs(), full[0], budget=0.5))
+    report = verify(plan)
+    assert [claim.verdict for claim in report.claims] == ["invalid"]
+    assert report.integrity[0].startswith("1 run of the full cache kept a part of it only, such as suite=s")
+
+
 def test_verification_tells_of_warnings_and_of_names_below_the_folder(write, plan):
     write(runs())
     write([RunRecord(**KEY, input_id="9", arm="full", score=1.0, references=["9"])], "a_2.jsonl")

@@ -45,6 +45,21 @@ def test_a_log_whose_inputs_all_match_is_the_same():
     ]
 
 
+def test_tokens_beside_a_fraction_make_no_cells_of_their_own():
+    some = [
+        run
+        for number, one in enumerate("ab")
+        for run in runs("snapkv", one, budget_tokens=240 + number) + runs("full", one, 1.0)
+    ]
+    matched = kv.match_inputs(log_from_records(some))
+    assert counts(matched) == [("full", 1.0, 2, 0, 0, []), ("snapkv", 0.5, 2, 0, 0, [])]
+    other = [*some, *runs("snapkv", "a", None, budget_tokens=64)]
+    assert counts(kv.match_inputs(log_from_records(other), unpaired="count"))[1] == (
+        *("snapkv", None, 1, 0, 1),
+        ["b"],
+    )
+
+
 def test_three_ids_are_named():
     log = log_from_records([*runs("full", "abcdefg", 1.0), *runs("snapkv", "g")])
     assert counts(kv.match_inputs(log, unpaired="count")) == [

@@ -35,6 +35,14 @@ def rows(log, *names):
     return {row[0]: row[1:] for row in log.runs.select("input_id", *names).iter_rows()}
 
 
+def test_rounding_misses_no_threshold():
+    runs = [
+        RunRecord(**KEY, task="qa", input_id=str(score), score=score) for score in (0.7999999999999999, 0.79)
+    ]
+    found = kv.score_predictions(log_from_records(runs), threshold=0.8)
+    assert rows(found, "success") == {"0.7999999999999999": (True,), "0.79": (False,)}
+
+
 def test_runs_without_a_score_get_one(log):
     found = kv.score_predictions(log, metric="token_f1", threshold=0.5)
     assert rows(found, "score", "success") == {

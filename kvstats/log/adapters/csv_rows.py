@@ -64,7 +64,8 @@ def csv_rows(file: Path, *, delimiter: str = ",") -> Iterator[tuple[int, dict[st
         kept = item
     if kept is not None:
         if isinstance(kept, tuple) and not content.endswith((b"\n", b"\r")):
-            kept = Reject(kept[0], "is cut: the file ends in it", shown(kept[1]))
+            remedy = "restore the file, or end the line with a line break if it is whole"
+            kept = Reject(kept[0], "is cut: the file ends in it", shown(kept[1]), remedy)
         yield fields(kept, header)
 
 

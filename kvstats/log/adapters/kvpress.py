@@ -4,7 +4,8 @@ Each row becomes one run. Model, arm (the press; ``full`` for ``no_press``), sui
 condition (``aware`` where the question was compressed too) are those of the configuration; where it is
 missing, those of the folder's name. Columns:
 
-- ``compression_ratio``: the fraction removed; `budget` is 1 minus that. Rows of presses that compress while
+- ``compression_ratio``: the fraction removed; `budget` is 1 minus that. It is what the press came to, which
+  may differ from the setting of this name. Rows of presses that compress while
   decoding have none, so that the budget must be given.
 - ``task``, ``predicted_answer``.
 - ``answer``: the references, a printed array of texts or one text.
@@ -56,7 +57,7 @@ THRESHOLD = 1.0
 
 ANSWER = "predicted_answer"
 IDS = ("id", "_id", "index")
-KEPT = ("press_init_command", "seed", "fraction", "max_new_tokens")
+KEPT = ("press_init_command", "compression_ratio", "seed", "fraction", "max_new_tokens")
 """Settings that are kept with each run."""
 
 SHOWN = 200
@@ -135,6 +136,8 @@ def run_of(
     dataset = str(folder.told.get("dataset") or "")
     try:
         budget = kept(columns.pop("compression_ratio", None), labels.budget)
+        if shared["arm"] == "full" and budget != 1.0:
+            raise CellFault(f"keeps {budget:g} of the cache, and the full cache keeps all")
         prediction = columns.pop(ANSWER)
         references = references_in(columns.pop("answer", None))
         task = columns.pop("task", dataset)

@@ -12,6 +12,8 @@ from kvstats.log.adapters.reader import Labels, PairBy, Reader, stem
 
 __all__ = ["GivenLabels"]
 
+FULL = "full"
+
 
 @dataclass(frozen=True)
 class GivenLabels:
@@ -57,6 +59,9 @@ class GivenLabels:
             if labels.get(name) is None:
                 fault = f"is told by nothing in {file}, which has format {reader.name}"
                 raise error(name, None, fault, f"pass {name}, or a mapping by name of file or folder")
+        if labels.get("arm") == FULL and labels.get("budget", 1.0) != 1.0:
+            fault = f"is not that of the full cache, which is the arm of {file}"
+            raise error("budget", labels["budget"], fault, "pass 1")
         return Labels(**labels)
 
 

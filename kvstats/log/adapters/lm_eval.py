@@ -5,7 +5,8 @@ Each row becomes one run; arm and budget are the caller's to say. Columns:
 - ``doc_id``: the input's id. ``doc_hash`` is kept: a document that has another hash in another file read
   with it is an error, for then the ids stand for other documents.
 - ``filter``: a document has a row for each filter that took an answer out of the same text. Where there are
-  several, `answer_filter` says which one counts; the others are no runs.
+  several, `answer_filter` says which one counts; the others are no runs. A document without a row of this
+  filter is a fault.
 - ``metrics``: names of the columns that hold scores. Where there are several, `metric` says which one is the
   score. Success is a score of 1, where all scores of the file lie between 0 and 1.
 - ``target``: the reference; ``filtered_resps``: the prediction, where it is one text.
@@ -27,7 +28,7 @@ import msgspec
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.log.adapters.identity import Identities
+from kvstats.log.adapters.identity import Identities, id_text
 from kvstats.log.adapters.reader import Labels, Reader, stem
 from kvstats.log.cells import CellFault, full_marks, real
 from kvstats.log.lines import Reject, json_object, numbered_lines, shown
@@ -74,7 +75,7 @@ def read(file: Path, labels: Labels) -> Iterator[Record | Reject]:
             yield fields
         else:
             rows.append((number, fields, shown(line)))
-    rows = of_filter(file, rows, labels.answer_filter)
+    every, rows = rows, of_filter(file, rows, labels.answer_filter)
     metric = the_metric(file, rows, labels.metric)
     if results.get("higher_is_better", {}).get(task, {}).get(metric) is False:
         fault = "is better where it is lower, and scores are better where they are higher"
@@ -88,6 +89,7 @@ def read(file: Path, labels: Labels) -> Iterator[Record | Reject]:
         "budget": 1.0 if labels.budget is None and labels.arm == "full" else labels.budget,
     }
     yield from runs_of(rows, metric, shared, Identities(labels))
+    yield from without_row(every, rows)
     expected = results.get("n-samples", {}).get(task, {}).get("effective")
     if isinstance(expected, int) and len(rows) != expected:
         last = rows[-1][0] if rows else 1
@@ -136,6 +138,17 @@ def of_filter(file: Path, rows: Sequence[Row], wanted: str | None) -> list[Row]:
             "read_log", "answer_filter", wanted, fault, nearest_name(str(wanted), filters)
         )
     return [row for row in rows if str(row[1].get("filter", "none")) == wanted]
+
+
+def without_row(every: Sequence[Row], chosen: Sequence[Row]) -> Iterator[Reject]:
+    """Yield a reject for each document that has rows of other filters only."""
+    read = {id_text(fields.get("doc_id")) for _, fields, _ in chosen}
+    for number, fields, text in every:
+        document = id_text(fields.get("doc_id"))
+        if document is not None and document not in read:
+            read.add(document)
+            fault = f"is of document {document}, which has no row of the filter that counts"
+            yield Reject(number, fault, text, "complete the file, or pass on_error='skip' to list this")
 
 
 def the_metric(file: Path, rows: Sequence[Row], wanted: str | None) -> str:

@@ -4,7 +4,7 @@ Each row becomes one run an arm, and each input one input record. Columns:
 
 - ``id``, ``task``: the input. Ids become text.
 - ``budget``: up to 1 the fraction kept; above 1 a number of tokens, of which no fraction follows. A file has
-  one or the other.
+  one or the other. Up to 100 it may be per cent, so that a count must tell which.
 - ``T``: tokens of the prompt; ``drop``: D of the input.
 - ``correct_<arm>``: Boolean, or a fraction of full marks, which is the score; success is full marks. What
   differs from 0 or 1 by no more than 1e-6 is meant as such: it went through single precision.

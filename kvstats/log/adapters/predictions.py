@@ -96,14 +96,6 @@ def answer_runs(
         Takes the fields of a row, and returns what they say or what is wrong with them.
     """
     budget = 1.0 if labels.arm == FULL and labels.budget is None else labels.budget
-    if labels.arm == FULL and budget != 1.0:
-        raise InputError.argument(
-            "read_log",
-            "budget",
-            budget,
-            f"is not that of the full cache, which is the arm of {file}",
-            "pass 1",
-        )
     shared = {**key, "arm": labels.arm, "condition": labels.condition, "budget": budget}
     ids = Identities(labels)
     number = 0

@@ -27,6 +27,9 @@ class ArmFigures(msgspec.Struct, kw_only=True):
     prediction: str | None = None
 
 
+PERCENT = 100
+"""A budget above 1 and up to this may be a percentage."""
+
 COLUMNS = {"n_kept": "n_kept_", "kept_fraction": "kept_", "prediction": "pred_"}
 """Prefix of the column of each figure of an arm."""
 
@@ -161,8 +164,17 @@ def follow_the_gate(row: ReleaseRow) -> None:
 
 
 def impossible_count(row: ReleaseRow) -> str | None:
-    """Say which count does not go with the budget, where the row alone tells."""
+    """Say which count does not go with the budget, where the row alone tells, or that none tells its unit."""
     total = row.context_tokens
+    if (
+        row.budget_tokens is not None
+        and row.budget_tokens <= PERCENT
+        and not any(found.n_kept is not None for arm, found in row.arms.items() if not is_gated(arm))
+    ):
+        return (
+            f"has budget={row.budget_tokens}, and no count of kept tokens tells whether it is tokens or per "
+            "cent; kv.Columns(budget_unit=...) can say which"
+        )
     for arm, found in row.arms.items():
         if total is None or found.n_kept is None:
             continue
@@ -174,7 +186,7 @@ def impossible_count(row: ReleaseRow) -> str | None:
         percent = row.budget_tokens
         if (
             percent is not None
-            and percent <= 100
+            and percent <= PERCENT
             and percent != found.n_kept
             and abs(found.n_kept - total * percent / 100) <= 1
             and not is_gated(arm)

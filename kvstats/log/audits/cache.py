@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from kvstats.log.audits.finding import SHOWN, Finding, evicted, named, several
+from kvstats.log.audits.finding import SHOWN, Finding, evicted, full_runs, named, several
+from kvstats.log.cells import NEAR
 from kvstats.log.records import RUN_KEY
 
-__all__ = ["kept_above_prompt", "kept_unlike_budget"]
+__all__ = ["full_not_whole", "kept_above_prompt", "kept_unlike_budget"]
 
 TOLERANCE = 0.02
 """How far the mean kept fraction of a cell may lie from its budget, beside one token of its prompts.
@@ -22,6 +23,19 @@ another length, is further off, but for a half, which is as much removed as kept
 ROUNDING = 1e-9
 
 CELL = ["model", "task", "condition", "arm", "budget"]
+
+
+def full_not_whole(runs: pl.DataFrame) -> Iterator[Finding]:
+    """Find runs of the full cache whose budget is below 1, or that kept less than there was."""
+    rows = runs.filter(
+        full_runs(runs),
+        (pl.col("budget") < 1.0)
+        | (pl.col("kept_fraction") < 1.0 - NEAR)
+        | (pl.col("n_kept") < pl.col("n_prompt")),
+    )
+    if rows.height:
+        message = f"{several(rows.height, 'run')} of the full cache kept a part of it only"
+        yield Finding("full cache not whole", "error", rows.height, message, named(rows, RUN_KEY))
 
 
 def kept_above_prompt(runs: pl.DataFrame) -> Iterator[Finding]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from kvstats.log.audits.finding import Finding, evicted, full_runs, named, several
+from kvstats.log.audits.finding import Finding, arm_of, evicted, full_runs, named, several
 from kvstats.log.records import INPUT_KEY, RUN_KEY
 
-__all__ = ["budget_one_unlike_full", "identical_arms", "without_score"]
+__all__ = ["identical_arms", "unlike_full", "without_effect", "without_score"]
 
 TIE = 1e-9
 """Scores that differ by no more are equal."""
@@ -29,26 +29,51 @@ def without_score(runs: pl.DataFrame) -> Iterator[Finding]:
         yield Finding("no score", "warning", missing.height, message, named(missing, RUN_KEY))
 
 
-def budget_one_unlike_full(runs: pl.DataFrame) -> Iterator[Finding]:
+def unlike_full(runs: pl.DataFrame) -> Iterator[Finding]:
     """Find runs of which nothing was evicted that score otherwise than the full cache."""
+    joined = with_twins(runs).filter((pl.col("score") - pl.col("twin_score")).abs() > TIE)
+    for check, what, whole in (
+        ("budget 1 differs from full", "at budget 1", pl.col("budget") == 1.0),
+        ("closed gate differs from full", "behind a closed gate", ~pl.col("gate_open")),
+    ):
+        differing = joined.filter(whole)
+        for arm in differing["arm"].unique().sort():
+            rows = differing.filter(pl.col("arm") == arm)
+            verb = "scores" if rows.height == 1 else "score"
+            message = (
+                f"{several(rows.height, 'run')} of arm {arm} {what} {verb} otherwise than the full cache"
+            )
+            yield Finding(check, "warning", rows.height, message, named(rows, INPUT_KEY))
+        # A run at budget 1 behind a closed gate is told once.
+        joined = joined.filter(~whole.fill_null(value=False))
+
+
+def without_effect(runs: pl.DataFrame) -> Iterator[Finding]:
+    """Find arms that answer as the full cache does wherever something was evicted, not to the same text."""
+    below = evicted(with_twins(runs)).filter(pl.col("gate_open").fill_null(value=True))
+    told = below.drop_nulls(["prediction", "twin_prediction"])
+    arms = told.group_by("model", "arm").agg(
+        pl.len().alias("rows"),
+        pl.col("prediction").n_unique().alias("answers"),
+        (pl.col("prediction") == pl.col("twin_prediction")).all().alias("same"),
+    )
+    same = arms.filter("same", pl.col("rows") >= LEAST, pl.col("answers") > 1).sort("model", "arm")
+    for row in same.iter_rows(named=True):
+        message = f"{arm_of(row)} answers as the full cache does in all {row['rows']:,} runs below budget 1"
+        yield Finding("no effect", "warning", row["rows"], message)
+
+
+def with_twins(runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the runs of other arms than the full cache, each with score and prediction of its twin."""
     key = list(INPUT_KEY)
     full = full_runs(runs)
-    twins = runs.filter(full).select(*key, twin_score="score").unique(key, keep="first", maintain_order=True)
-    joined = runs.filter(~full).join(twins, on=key, nulls_equal=True, maintain_order="left")
-    differing = joined.filter(
-        (pl.col("budget") == 1.0) & ((pl.col("score") - pl.col("twin_score")).abs() > TIE)
-    )
-    for arm in differing["arm"].unique().sort():
-        rows = differing.filter(pl.col("arm") == arm)
-        verb = "scores" if rows.height == 1 else "score"
-        message = (
-            f"{several(rows.height, 'run')} of arm {arm} at budget 1 {verb} otherwise than the full cache"
-        )
-        yield Finding("budget 1 differs from full", "warning", rows.height, message, named(rows, INPUT_KEY))
+    twins = runs.filter(full).unique(key, keep="first", maintain_order=True)
+    twins = twins.select(*key, twin_score="score", twin_prediction="prediction")
+    return runs.filter(~full).join(twins, on=key, nulls_equal=True, maintain_order="left")
 
 
 def identical_arms(runs: pl.DataFrame) -> Iterator[Finding]:
-    """Find pairs of arms that give the same on every row that both have."""
+    """Find pairs of arms that give the same on every row that both have, and not one outcome only."""
     below = evicted(runs)
     if below["arm"].n_unique() < 2:
         return
@@ -57,9 +82,11 @@ def identical_arms(runs: pl.DataFrame) -> Iterator[Finding]:
     rows = below.select("arm", place, given)
     pairs = rows.join(rows, on="place", suffix="_other").filter(pl.col("arm") < pl.col("arm_other"))
     compared = pairs.group_by("arm", "arm_other").agg(
-        pl.len().alias("rows"), (pl.col("given") == pl.col("given_other")).all().alias("same")
+        pl.len().alias("rows"),
+        pl.col("given").n_unique().alias("outcomes"),
+        (pl.col("given") == pl.col("given_other")).all().alias("same"),
     )
-    same = compared.filter("same", pl.col("rows") >= LEAST).sort("arm", "arm_other")
-    for arm, other, count, _ in same.iter_rows():
+    same = compared.filter("same", pl.col("rows") >= LEAST, pl.col("outcomes") > 1).sort("arm", "arm_other")
+    for arm, other, count in same.select("arm", "arm_other", "rows").iter_rows():
         message = f"arms {arm} and {other} give the same on all {count:,} rows that both have below budget 1"
         yield Finding("identical arms", "warning", count, message)

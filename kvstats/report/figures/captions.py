@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kvstats.inference.display import decimals
 from kvstats.inference.result import Result
 from kvstats.report.plots.wording import interval_text, size_text, undefined_text
+from kvstats.table_layout import decimals
 
 __all__ = ["OUTCOMES", "caption", "classes_text", "estimate_text"]
 

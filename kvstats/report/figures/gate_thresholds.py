@@ -91,7 +91,7 @@ def tau_sensitivity(
         where=where,
         design=design,
     )
-    plateau = gate_plateau(sweep).row(0, named=True)
+    plateau = gate_plateau(sweep).frame.row(0, named=True)
     delta, is_open, kept = (sweep.frame.filter(pl.col("quantity") == name) for name in shown)
     fallback = delta.filter(pl.col("status").str.starts_with("gate open on"))
     with panels(ax, rows=2, height=3.4, function=function) as (figure, axes):

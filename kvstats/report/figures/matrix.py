@@ -12,7 +12,6 @@ from matplotlib.patches import Rectangle
 
 from kvstats.estimators.gating import delta
 from kvstats.inference.design import DEFAULT_DESIGN, Design
-from kvstats.inference.display import decimals
 from kvstats.log.frames import Log
 from kvstats.report.figures.budgets import BUDGETS, budget_column
 from kvstats.report.figures.captions import caption
@@ -21,6 +20,7 @@ from kvstats.report.figures.parts import refuse_empty
 from kvstats.report.plots.captioned import CaptionedFigure
 from kvstats.report.plots.style import DOUBLE, GREY, SINGLE, panels
 from kvstats.report.plots.wording import axis_label, plain_text
+from kvstats.table_layout import decimals
 from kvstats.tables import FULL
 
 __all__ = ["delta_matrix"]

@@ -276,7 +276,7 @@ def brute_plateau(frame, tolerance):
 @pytest.mark.parametrize("tolerance", [0.0, 0.01, 0.05, 1.0])
 def test_the_plateau_within_a_tolerance(log, tolerance):
     sweep = gate_sweep(log, base="a", quantities=["delta"])
-    found = gate_plateau(sweep, tolerance=tolerance)
+    found = gate_plateau(sweep, tolerance=tolerance).frame
     assert found.select("best_tau", "low_tau", "high_tau").row(0) == brute_plateau(sweep.frame, tolerance)
 
 
@@ -290,7 +290,7 @@ def above(sweep, tau):
 
 def test_the_plateau_of_what_cannot_be_told_from_the_best(log):
     sweep = gate_sweep(log, base="a", by="task")
-    found = gate_plateau(sweep)
+    found = gate_plateau(sweep).frame
     assert found["task"].to_list() == ["mk3", "vt"]
     for row in found.iter_rows(named=True):
         own = gate_sweep(
@@ -317,7 +317,7 @@ def test_nothing_can_be_told_apart_in_one_cluster(log):
     taus = [0.04, 0.06, 0.08, 0.1]
     sweep = gate_sweep(log, base="a", taus=taus, quantities=["delta"], design=Design(cluster="suite"))
     assert sweep.frame["estimate"].n_unique() == 4
-    assert gate_plateau(sweep).select("low_tau", "high_tau", "as_good").row(0) == (0.04, 0.1, 4)
+    assert gate_plateau(sweep).frame.select("low_tau", "high_tau", "as_good").row(0) == (0.04, 0.1, 4)
     # A difference that is the same for every input is beyond doubt: one threshold opens all gates, one none.
     key = {"suite": "s", "model": "m", "task": "t"}
     same = log_from_records(
@@ -332,19 +332,19 @@ def test_nothing_can_be_told_apart_in_one_cluster(log):
         ]
     )
     sweep = gate_sweep(same, base="a", taus=[0.01, 0.1], quantities=["delta"])
-    assert gate_plateau(sweep).select("low_tau", "high_tau").row(0) == (0.1, 0.1)
+    assert gate_plateau(sweep).frame.select("low_tau", "high_tau").row(0) == (0.1, 0.1)
 
 
 def test_among_equals_the_lowest_threshold_is_best(make_log):
     log = make_log({"full": {1.0: [1, 1, 1]}, "a": {0.5: [0, 1, 1]}}, drop=[0.01, 0.05, 0.09])
     sweep = gate_sweep(log, base="a", taus=[0.02, 0.06, 0.1], quantities=["delta"])
-    assert gate_plateau(sweep, tolerance=0).row(0) == (0.02, pytest.approx(1 / 3), 0.02, 0.1, 3, 3)
+    assert gate_plateau(sweep, tolerance=0).frame.row(0) == (0.02, pytest.approx(1 / 3), 0.02, 0.1, 3, 3)
 
 
 def test_a_gap_ends_the_plateau(make_log):
     log = make_log({"full": {1.0: [1, 0, 1]}, "a": {0.5: [0, 1, 0]}}, drop=[0.01, 0.05, 0.09])
     sweep = gate_sweep(log, base="a", taus=[0.02, 0.06, 0.1], quantities=["delta"])
-    assert gate_plateau(sweep, tolerance=0.0).row(0) == (0.02, pytest.approx(1 / 3), 0.02, 0.02, 3, 1)
+    assert gate_plateau(sweep, tolerance=0.0).frame.row(0) == (0.02, pytest.approx(1 / 3), 0.02, 0.02, 3, 1)
 
 
 def test_results_without_a_plateau_are_refused(log):

@@ -113,6 +113,24 @@ def test_budget_1_that_differs(make_log):
     assert finding.examples[0] == "suite=s, model=m, task=qa, input_id=i000"
 
 
+def test_a_closed_gate_that_differs(make_records):
+    scores = {"full": {1.0: ONES}, "gated": {1.0: ONES, 0.5: MIXED}, "other": {0.5: [0.0] * 12}}
+    calls = [None if record.arm != "gated" else record.score == 1.0 for record in make_records(scores)]
+
+    def gated(calls):
+        runs = zip(make_records(scores), calls, strict=True)
+        return findings(
+            log_from_records([msgspec.structs.replace(run, gate_open=call) for run, call in runs])
+        )
+
+    assert [item.check for item in gated(calls)] == ["closed gate differs from full"]
+    (finding,) = gated(calls)
+    assert (finding.severity, finding.count) == ("warning", 6)
+    assert finding.message == "6 runs of arm gated behind a closed gate score otherwise than the full cache"
+    # Of the arm that evicted nothing as it says, nothing is told.
+    assert gated([None if call is None else True for call in calls]) == []
+
+
 def test_rounding_is_no_difference_from_the_full_cache(make_log):
     assert told(make_log({"full": {1.0: [0.1 + 0.2]}, "evict": {1.0: [0.3]}})) == [("one cluster", "note", 1)]
 
@@ -143,12 +161,36 @@ def test_predictions_tell_arms_apart_and_rows_of_one_arm_only_do_not(make_record
     assert findings(log_from_records(told_apart)) == []
 
 
-def test_few_rows_are_no_identical_arms(make_log):
-    def scores(size):
-        return {"full": {1.0: [1.0] * size}, "a": {0.5: [1.0] * size}, "b": {0.5: [1.0] * size}}
+def test_few_rows_or_one_outcome_are_no_identical_arms(make_log):
+    def scores(size, first=0.0):
+        same = {0.5: [first] + [1.0] * (size - 1)}
+        return {"full": {1.0: [1.0] * size}, "a": same, "b": same}
 
     assert findings(make_log(scores(9))) == []
     assert [finding.check for finding in findings(make_log(scores(10)))] == ["identical arms"]
+    # Where all is right, or all wrong, arms agree whatever they are.
+    assert findings(make_log(scores(40, first=1.0))) == []
+
+
+def test_an_arm_that_answers_as_the_full_cache_does_may_not_have_evicted(make_records):
+    records = make_records({"full": {1.0: ONES}, "evict": {1.0: ONES, 0.5: ONES}, "other": {0.5: MIXED}})
+
+    def answered(texts, **changes):
+        made = [
+            msgspec.structs.replace(
+                one, prediction=f"{texts(one)} {one.arm if one.arm == 'other' else ''}", **changes
+            )
+            for one in records
+        ]
+        return told(log_from_records(made))
+
+    assert answered(lambda one: one.input_id) == [("no effect", "warning", 12)]
+    assert answered(lambda one: "yes") == []
+    assert answered(lambda one: one.input_id if one.budget == 1.0 else "other") == []
+    # Behind a closed gate it is as it should be.
+    assert answered(lambda one: one.input_id, gate_open=False) == [
+        ("closed gate differs from full", "warning", 6)
+    ]
 
 
 @pytest.mark.parametrize(

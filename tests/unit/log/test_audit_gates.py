@@ -54,6 +54,28 @@ def test_more_kept_than_there_was():
 
 
 @pytest.mark.parametrize(
+    ("arm", "fields", "told"),
+    [
+        ("full", {"budget": 0.5}, True),
+        ("full", {"budget": 1.0, "kept_fraction": 0.5}, True),
+        ("full", {"budget": 1.0, "n_prompt": 100, "n_kept": 99}, True),
+        ("full", {"budget": 1.0, "kept_fraction": 0.99999994, "n_prompt": 100, "n_kept": 100}, False),
+        ("full", {}, False),
+        ("plain", {"budget": 1.0, "kept_fraction": 0.5}, True),
+        ("plain", {"budget": 0.5, "kept_fraction": 0.5}, False),
+    ],
+)
+def test_a_full_cache_of_which_a_part_was_kept(arm, fields, told):
+    rows = [RunRecord(**KEY, input_id=name, arm=arm, score=1.0, **fields) for name in "ab"]
+    found = findings(rows)
+    assert list(found) == (["full cache not whole"] if told else [])
+    if told:
+        finding = found["full cache not whole"]
+        assert (finding.severity, finding.count) == ("error", 2)
+        assert finding.message == "2 runs of the full cache kept a part of it only"
+
+
+@pytest.mark.parametrize(
     ("budget", "counts", "told"),
     [
         (0.25, [75, 75], True),  # The fraction removed.

@@ -356,6 +356,16 @@ def test_declarations_that_cannot_be_meant_are_refused(change, message):
         kv.Columns(**{**NARROW, **change})
 
 
+def test_a_table_without_declared_columns_says_how_to_declare_them(write):
+    path = write("id,score\n1,1\n")
+    with fails(f"{path}: is in no known format (kvstats, "):
+        kv.read_log(path)
+    with fails(", columns=kv.Columns(...) to say what its columns mean, or a pattern that"):
+        kv.read_log(path)
+    with fails("read_log: columns={'input_id': 'id'} is no Columns; pass kv.Columns(...)"):
+        kv.read_log(path, columns={"input_id": "id"})
+
+
 def test_a_row_whose_own_arm_is_one_of_the_others_is_an_error(write):
     path = write("id,arm,ok,removed,seed,full_ok\n1,full,1,0,0,1\n")
     with fails(f"{path}:2: has the arm 'full' twice"):

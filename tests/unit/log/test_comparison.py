@@ -165,6 +165,14 @@ def test_of_lists_the_pair_furthest_apart_counts():
     assert compare_logs(heads((1.0, 2.0), (3.0, 4.0)), heads((1.0, 2.0), (3.0, 4.0))).verdict == "reproduced"
     nested = compare_logs(heads((1.0, 2.0), (3.2, 4.0)), heads((1.0, 2.0), (3.0, 4.0)))
     assert nested.offenders.select("reference", "new", "verdict").rows() == [("3", "3.2", "different")]
+    moved = compare_logs(heads((1.0, 2.0), (3.0,)), heads((1.0,), (2.0, 3.0)))
+    assert moved.offenders.select("distance", "verdict").rows() == [(1.0, "different")]
+    other = compare_logs(heads((1.0, 2.0)), heads((1.0,), (2.0,)))
+    assert other.offenders.select("reference", "new").rows() == [
+        ("2 numbers in 2 lists", "2 numbers in 1 list")
+    ]
+    for bare in (heads(), heads(()), heads((), (1.0,))):
+        assert compare_logs(bare, bare).verdict == "reproduced"
 
 
 def test_what_the_reference_records_nowhere_is_passed_over():
@@ -236,10 +244,9 @@ def test_what_cannot_be_compared_is_refused():
         compare_logs(twice, one)
     with pytest.raises(InputError, match="2 runs of the reference log share their key"):
         compare_logs(one, twice)
-    with pytest.raises(
-        InputError, match=r"compare_logs: tau=nan is not finite; pass a threshold such as 0\.07"
-    ):
-        compare_logs(one, one, tau=math.nan)
+    for tau in (math.nan, math.inf, "0.07"):
+        with pytest.raises(InputError, match=r"tau=.* is no finite number; pass a threshold such as 0\.07"):
+            compare_logs(one, one, tau=tau)
     with pytest.raises(InputError, match="the reference records nothing of the rows that both logs have"):
         compare_logs(one, run_log())
 

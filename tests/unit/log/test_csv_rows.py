@@ -58,6 +58,11 @@ def test_a_row_that_cannot_be_used_leaves_the_others(table, content, line, fault
     assert good == [{"a": "1", "b": "2"}, {"a": "4", "b": "5"}]
 
 
+def test_a_last_line_without_end_may_be_whole_and_says_what_to_do_then(table):
+    *_, last = csv_rows(table(b"a,b\n1,2\n4,5"))
+    assert last.remedy == "restore the file, or end the line with a line break if it is whole"
+
+
 @pytest.mark.parametrize(
     ("content", "fault"),
     [

@@ -126,6 +126,14 @@ def test_what_json_cannot_hold_is_kept_as_text():
         ({"columns": {"id": "input_id"}}, "from_frame: columns={'id': 'input_id'} is no Columns"),
         ({"columns": kv.Columns(input_id="id")}, "tells no suite; declare a column or constant"),
         ({"on_error": "ignore"}, "from_frame: on_error='ignore' is unknown; pass 'raise' or 'skip'"),
+        (
+            {"frame": pd.DataFrame([["1", 1, 2]], columns=["id", "score", "score"])},
+            "from_frame: frame=['id', 'score', 'score'] has two columns of one name; rename one of them",
+        ),
+        (
+            {"frame": pd.DataFrame({("a", "b"): [1]})},
+            "from_frame: frame=('a', 'b') has a column whose name is no text; rename it",
+        ),
     ],
 )
 def test_wrong_arguments(given, message):

@@ -113,7 +113,12 @@ def test_each_row_becomes_a_run(folder):
     assert all(row["success"] == (row["score"] == 1.0) for row in found.values())
     assert json.loads(found["qa_1", ""]["extra"]) == {
         "folder": NAME,
-        "config": {"press_init_command": CONFIG["press_init_command"], "seed": 42, "fraction": 1.0},
+        "config": {
+            "press_init_command": CONFIG["press_init_command"],
+            "compression_ratio": 0.9,
+            "seed": 42,
+            "fraction": 1.0,
+        },
         "metric": "string_match_part",
         "threshold": 1.0,
         "question": "When was it?",
@@ -167,6 +172,23 @@ def test_budgets_of_rows_without_a_ratio_are_given(folder):
     assert set(read_log(path, budget=0.25).runs["budget"]) == {0.25}
     with pytest.raises(InputError, match=r"has compression_ratio='0\.9', which keeps 0\.1, not budget=0\.25"):
         read_log(folder("other"), budget=0.25)
+
+
+def test_what_a_press_came_to_is_the_budget_and_its_setting_is_kept(folder):
+    log = read_log(folder(ratio="0.62"))
+    assert set(log.runs["budget"]) == {0.38}
+    assert json.loads(log.runs["extra"][0])["config"]["compression_ratio"] == 0.9
+
+
+def test_a_full_cache_of_which_something_is_removed_is_an_error(folder):
+    fault = r":2: keeps 0\.1 of the cache, and the full cache keeps all; repair the line"
+    with pytest.raises(InputError, match=fault):
+        read_log(folder(), arm="full")
+    path = folder("none", press_name="no_press")
+    with pytest.raises(InputError, match=fault):
+        read_log(path)
+    assert read_log(path, on_error="skip").rejects.height == 5
+    assert set(read_log(folder("whole", press_name="no_press", ratio="0.0")).runs["budget"]) == {1.0}
 
 
 def test_labels_go_before_configuration_and_configuration_before_the_name(folder):

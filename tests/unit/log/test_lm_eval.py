@@ -105,6 +105,17 @@ def test_several_filters_need_a_choice_and_never_double_the_documents(write):
         kv.read_log(write([sample(1, "loose")]), arm="full", answer_filter="strict")
 
 
+def test_a_document_that_lacks_the_filter_is_told(write):
+    rows = [sample(1), sample(1, filter="strict"), sample(2), sample(3, filter="strict"), sample(2)]
+    path = write(rows)
+    fault = "is of document 2, which has no row of the filter that counts"
+    with fails(f"{path}:3: {fault}; complete the file"):
+        kv.read_log(path, arm="full", answer_filter="strict")
+    log = kv.read_log(path, arm="full", answer_filter="strict", on_error="skip")
+    assert log.runs["input_id"].to_list() == ["1", "3"]
+    assert log.rejects.select("line", "error").rows() == [(3, fault)]
+
+
 def test_several_metrics_need_a_choice(write):
     rows = [
         sample(1, metrics=["acc", "f1"], acc=1.0, f1=0.5),
@@ -214,6 +225,20 @@ def test_the_arm_must_be_told_and_the_task_too(write):
     with fails("tells no task; pass task=..."):
         kv.read_log(other, arm="full")
     assert kv.read_log(other, arm="full", task="gsm8k").runs["task"].to_list() == ["gsm8k"]
+
+
+def test_the_full_cache_keeps_everything(write):
+    path = write([sample(1)])
+    with fails(f"read_log: budget=0.5 is not that of the full cache, which is the arm of {path}; pass 1"):
+        kv.read_log(path, arm="full", budget=0.5)
+    assert kv.read_log(path, arm="full", budget=1).runs["budget"].to_list() == [1.0]
+    assert kv.read_log(path, arm="snapkv", budget=0.5).runs["budget"].to_list() == [0.5]
+
+
+def test_samples_that_all_hold_nan_say_so_and_not_that_the_arm_is_too_much(write):
+    path = write([sample(1, exact_match=float("nan"))])
+    with fails(f"{path}:1: is not JSON (NaN is not JSON); repair the line"):
+        kv.read_log(path, arm="full")
 
 
 def test_samples_are_recognised_by_their_columns(tmp_path):

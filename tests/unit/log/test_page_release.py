@@ -143,7 +143,10 @@ def test_files_read_together_stay_apart_unless_they_are_named(write):
 @pytest.mark.parametrize(
     ("names", "fault"),
     [
-        ({"model": {"cel": "m"}}, "names 'cel', which is no file that needs it among those read, nor a folder"),
+        (
+            {"model": {"cel": "m"}},
+            "names 'cel', which is no file that needs it among those read, nor a folder",
+        ),
         ({"suite": {}}, "read_log: suite={} lacks 'cell'; name every file"),
         ({"model": ""}, "model='' is not a name; pass text that is not empty"),
         ({"model": {"cell": 7}}, "is not a name; pass text that is not empty"),
@@ -363,7 +366,9 @@ def test_a_faulty_row_is_an_error_that_names_it_or_a_reject(write, columns, faul
     with pytest.raises(InputError) as error:
         read_log(path)
     assert str(error.value).startswith(f"{path}:{index + 1}: {fault}")
-    remedy = "remove one of them, or pass on_duplicate='first'" if "repeats" in fault else "repair the line, or"
+    remedy = (
+        "remove one of them, or pass on_duplicate='first'" if "repeats" in fault else "repair the line, or"
+    )
     assert f"; {remedy}" in str(error.value)
     log = read_log(path, on_error="skip")
     assert log.runs.height == 2 * (len(ROWS) - 1)
@@ -428,6 +433,17 @@ def test_a_percentage_is_no_number_of_tokens(write):
     ):
         read_log(write([row]))
     assert read_log(write([{**row, "n_kept_plain": 25}])).runs["budget_tokens"].to_list() == [25]
+
+
+def test_a_budget_that_may_be_per_cent_needs_a_count(write):
+    row = {"id": 0, "task": "t", "T": 1000, "correct_plain": True, "correct_gated": True}
+    for budget in (2, 50, 100):
+        fault = (
+            rf":1: has budget={budget}, and no count of kept tokens tells whether it is tokens or per cent"
+        )
+        with pytest.raises(InputError, match=fault):
+            read_log(write([row | {"budget": budget, "n_kept_gated": 1000}]))
+    assert set(read_log(write([row | {"budget": 101}])).runs["budget_tokens"]) == {101}
 
 
 def test_two_arms_that_are_one_are_read_with_a_warning(write):

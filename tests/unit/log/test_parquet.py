@@ -46,6 +46,13 @@ def test_the_same_log_gives_the_same_bytes(study, full_records, make_run, tmp_pa
     assert (tmp_path / f"a{ending}").read_bytes() == (tmp_path / f"b{ending}").read_bytes()
 
 
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_log_without_rows_is_not_written_since_it_could_not_be_read(tmp_path, ending):
+    with pytest.raises(InputError, match=r"Log\.write: the log has no row; a file without any is an error"):
+        Log().write(tmp_path / f"a{ending}")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_lines_are_the_records_in_canonical_order(study, full_records, make_run, tmp_path):
     records = [study, full_records[0], make_run("a"), full_records[1], full_records[2]]
     log_from_records(records[::-1]).write(tmp_path / "a.jsonl")

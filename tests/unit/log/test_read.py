@@ -284,6 +284,17 @@ def test_broken_compressed_data_is_an_error(write, make_run, name):
         read_log(path)
 
 
+@pytest.mark.parametrize("path", [None, 3, b"a.jsonl", [None], [["a.jsonl"]]])
+def test_what_is_no_path(path):
+    with pytest.raises(InputError, match=r"read_log: path=.* is neither a path nor a list of them; pass one"):
+        read_log(path)
+
+
+def test_paths_may_come_one_by_one(write, tmp_path, make_run):
+    write(encode_record(make_run()))
+    assert read_log(tmp_path.glob("*.jsonl")).runs.height == 1
+
+
 def test_a_missing_file_and_a_wrong_mode(tmp_path):
     with pytest.raises(InputError, match=r"read_log: path='.*none\*' matches no file; check the path"):
         read_log(f"{tmp_path}/none*")

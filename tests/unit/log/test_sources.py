@@ -88,7 +88,7 @@ def test_a_file_of_a_folder_that_nobody_reads_is_an_error(tmp_path, content, nam
         with pytest.raises(
             InputError,
             match=rf"{re.escape(name)}: is in no known format \(kvstats, .*\); pass the format if it is one "
-            "of them, or a pattern that leaves the file out",
+            "of them.*, or a pattern that leaves the file out",
         ):
             read_log(path)
 

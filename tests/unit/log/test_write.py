@@ -67,6 +67,13 @@ def test_a_faulty_record_leaves_the_file_as_it_was(tmp_path, study, make_run):
     assert read_log(tmp_path / "a.jsonl").runs["input_id"].to_list() == ["3"]
 
 
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl.zst"])
+def test_nothing_is_appended_to_what_is_called_compressed(tmp_path, study, name):
+    with pytest.raises(InputError, match=r"path='.*' names a compressed file, and what is appended is plain"):
+        LogWriter(tmp_path / name, study)
+    assert not (tmp_path / name).exists()
+
+
 def test_records_are_on_the_disk_when_append_returns(tmp_path, study, make_run):
     with LogWriter(tmp_path / "a.jsonl", study) as writer:
         writer.append([make_run("1")])

@@ -25,7 +25,7 @@ def log(make_records):
 
 def test_resampling_agrees_with_the_exact_expectation(log):
     exact = batch_kept_fraction(log, arm="gate", batch=[1, 2, 4], draws="without_replacement").frame
-    found = resampled_batches(log, arm="gate", batch=[1, 2, 4], n_batches=20_000)
+    found = resampled_batches(log, arm="gate", batch=[1, 2, 4], n_batches=20_000).frame
     assert found["batch"].to_list() == [1, 2, 4]
     for sampled, expected in zip(found.iter_rows(named=True), exact["estimate"], strict=True):
         assert abs(sampled["kept_fraction"] - expected) < 4 * sampled["simulation_error"]
@@ -35,13 +35,15 @@ def test_resampling_agrees_with_the_exact_expectation(log):
 
 
 def test_batches_of_one_task_are_compressed_more_often(log):
-    found = resampled_batches(log, arm="gate", batch=2, within="task", n_batches=20_000).row(0, named=True)
+    table = resampled_batches(log, arm="gate", batch=2, within="task", n_batches=20_000)
+    assert table.title == "20,000 batches drawn for each size, each of one task"
+    found = table.frame.row(0, named=True)
     p_open = 6 / 18 * comb(2, 2) / comb(6, 2) + 12 / 18 * comb(11, 2) / comb(12, 2)
     assert abs(found["kept_fraction"] - (1 - p_open * 0.75)) < 4 * found["simulation_error"]
 
 
 def test_the_seed_decides(log):
-    first, again, other = (resampled_batches(log, arm="gate", batch=3, seed=s) for s in (1, 1, 2))
+    first, again, other = (resampled_batches(log, arm="gate", batch=3, seed=s).frame for s in (1, 1, 2))
     assert first.equals(again)
     assert not first.equals(other)
 

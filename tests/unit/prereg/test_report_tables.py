@@ -19,7 +19,7 @@ def test_latex_has_every_claim_and_every_row(report):
         f"% {report!r}",
         r"\begin{tabular}{llrrrrr}",
         r"\toprule",
-        r"claim & verdict & estimate & interval & n & clusters & p \\",
+        r"claim & verdict & estimate & 90\% interval & n & clusters & p \\",
         r"\midrule",
     ]
     assert r"gate\_helps & supported & 0.75 & 0.52 to 0.98 & 12 & 12 & 0.00013 \\" in lines

@@ -163,6 +163,7 @@ def test_mixture_curve(log, line, band, intervals):
     assert band(axes, 0) == tuple(columns(expected, "low", "high"))
     low, high = kv.mixture_crossing(log, **common, level=0.1).frame.select("low", "high").row(0)
     assert intervals(axes) == [(low, 0.1, high, 0.1)]
+    assert [0.1, 0.1] in [list(artist.get_ydata()) for artist in axes.lines if len(artist.get_xdata()) == 2]
     outside = figures.mixture_curve(log, **common, level=2.0)
     assert not intervals(outside.axes[0])
     assert "outside the figure" in outside.caption
@@ -179,7 +180,7 @@ def test_tau_sensitivity(log, line, band):
     assert line(lower, "cache kept") == (taus, rows["kept_fraction"]["estimate"].to_list())
     assert band(lower, 0) == tuple(columns(rows["gate_open"], "low", "high"))
     assert line(upper, "open on <5% or >95%")[0] == [0.0, 0.2]
-    plateau = kv.gate_plateau(sweep).row(0, named=True)
+    plateau = kv.gate_plateau(sweep).frame.row(0, named=True)
     for panel in drawn.axes:
         (span,) = panel.patches
         assert span.get_x() == plateau["low_tau"]

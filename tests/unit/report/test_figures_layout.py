@@ -1,5 +1,7 @@
 """Every figure stays within its edges and leaves its panels room: one task, twelve, and long names."""
 
+import re
+
 import pytest
 
 import kvstats as kv
@@ -102,6 +104,32 @@ def test_a_matrix_is_as_wide_as_its_cells_need(tasks, fit):
     assert [one.figure.get_figwidth() for one in drawn] == [SINGLE, DOUBLE]
 
 
+def test_captions_are_told_in_the_right_number_and_case():
+    one = figures.recovery_against_headroom(LOGS["one"], arm="plain").caption
+    assert "over 1 cell: slope" in one
+    assert "over 12 cells: slope" in figures.recovery_against_headroom(LOGS["twelve"], arm="plain").caption
+    log = LOGS["one"]
+    named = log.with_runs(log.runs.with_columns(was_LOST=log.runs["success"].not_()))
+    caption = figures.signal_panel(named, arm="plain", outcomes=["failure", "was_LOST"]).caption
+    assert re.search(r"all runs compared. Own failure in [\d.]+% of 36 runs; was_LOST in", caption)
+
+
+def test_captions_tell_every_interval_that_is_drawn_and_no_column_without_value():
+    assert (
+        "Band and lines: 95% linearised or Korn-Graubard"
+        in figures.operating_curve(LOGS["twelve"], arm="plain").caption
+    )
+    found = kv.harm_rate(LOGS["one"], arm="plain", by=["condition", "task"])
+    assert found.plot().caption.startswith("harm_rate, task qa. Points")
+
+
+def test_a_share_outside_the_figure_is_told_in_the_caption():
+    log, common = LOGS["twelve"], {"arm": "plain", "tasks": [LONG[2]]}
+    assert ", outside the figure. Band" in figures.mixture_curve(log, **common, level=-5.0).caption
+    undefined = figures.mixture_curve(LOGS["one"], arm="plain", tasks=["qa"]).caption
+    assert "The share at which it is 0 is undefined. Band" in undefined
+
+
 def test_bars_of_one_colour_differ_in_their_filling():
     bars = [(look(number).colour, filling(number)) for number in range(3 * len(LOOKS))]
     assert len(set(bars)) == len(bars)
@@ -117,6 +145,12 @@ def test_groups_of_short_names_are_level_and_of_long_ones_upright():
     assert turned == {"one": {0.0}, "twelve": {90.0}}
 
 
+@pytest.mark.parametrize("name", ["gated_recomputation", "recovery_histogram"])
+def test_many_bars_take_two_columns(name):
+    drawn = [getattr(figures, name)(log, arm="plain", by="task") for log in LOGS.values()]
+    assert [one.figure.get_figwidth() for one in drawn] == [SINGLE, DOUBLE]
+
+
 def test_a_legend_takes_the_width_that_there_is():
     wide = figures.budget_sweep(LOGS["one"], arm="plain").figure.legends[0]
     narrow = figures.accuracy_against_budget(LOGS["one"], arm="gated", baseline="plain").figure.legends[0]
@@ -125,8 +159,6 @@ def test_a_legend_takes_the_width_that_there_is():
 
 def test_what_no_band_reaches_has_a_mark():
     axes = figures.mixture_curve(LOGS["one"], arm="gated", baseline="plain", tasks=["qa"]).axes[0]
-    marked = [
-        line.get_xydata().tolist() for line in axes.lines if line.get_markerfacecolor() == LOOKS[0].colour
-    ]
+    marked = [line.get_xydata().tolist() for line in axes.lines if line.get_marker() == LOOKS[0].marker]
     expected = kv.delta(LOGS["one"], arm="gated", baseline="plain").value
     assert [[1.0, pytest.approx(expected)]] in [points for points in marked if len(points) == 1]
