@@ -18,6 +18,9 @@ __all__ = ["companion_names", "readers_of"]
 NOT_LINES = re.compile(r"\.(json|csv|tsv|parquet|eval)(\.(gz|zst))?$")
 """Extensions of files that are no lines of JSON."""
 
+SEAL = ".seal.json"
+"""End of the names of files that lie beside registrations, and hold no rows."""
+
 TABLE = re.compile(r"\.(csv|tsv|parquet)(\.(gz|zst))?$")
 """Extensions of tables, whose columns may be declared."""
 
@@ -68,8 +71,12 @@ def readers_of(
         for name in reader.companions
     }
     for source in list(found):
-        if not source.chosen and any(
-            folder == source.file.parent and fnmatch(source.file.name, name) for folder, name in companions
+        if not source.chosen and (
+            source.file.name.endswith(SEAL)
+            or any(
+                folder == source.file.parent and fnmatch(source.file.name, name)
+                for folder, name in companions
+            )
         ):
             del found[source]
         elif source in unknown and (
@@ -81,6 +88,8 @@ def readers_of(
             first = next(read_file(source.file))
             if isinstance(first, Reject):
                 raise InputError.line(source.name, first.line, first.error, first.remedy)
+    if not found:
+        raise InputError(f"{sources[0].name}: lies beside logs, and there are none; check the path")
     return found
 
 

@@ -106,7 +106,7 @@ def read_log(
     record is an error, never a conversion. Blank lines are passed over. NaN and infinities are errors,
     except ``-Infinity`` as the signal ``logprob``. A compressed file that ends early loses only what cannot
     be read: the fault is reported at the line where it ends. Files of a folder that belong to others
-    (``metrics.json``) and hold no rows are passed over; what else cannot be read is an error.
+    (``metrics.json``, seals) and hold no rows are passed over; what else cannot be read is an error.
 
     Examples
     --------
@@ -124,11 +124,8 @@ def read_log(
     require_choice("on_error", on_error, ("raise", "skip"))
     require_choice("on_duplicate", on_duplicate, ("raise", "first"))
     chosen = chosen_format(format, columns)
-    paths: list[Any]
-    if isinstance(path, Iterable) and not isinstance(path, str | os.PathLike):
-        paths = list(path)
-    else:
-        paths = [path]
+    single = isinstance(path, str | os.PathLike)
+    paths: list[Any] = list(path) if isinstance(path, Iterable) and not single else [path]
     if not all(isinstance(one, str | os.PathLike) for one in paths):
         raise InputError.argument(
             "read_log", "path", path, "is neither a path nor a list of them", "pass one"

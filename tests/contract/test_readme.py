@@ -67,6 +67,21 @@ def test_the_exit_codes_of_verification_are_those_that_the_command_tells(capsys)
             assert part in told
 
 
+def test_the_second_study_has_the_verdicts_that_it_tells_of(monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(SystemExit) as ended:
+        main(["verify", "notebooks/two-models/preregistration.yaml"])
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    assert (
+        out.strip()
+        .splitlines()[-1]
+        .startswith("Report: evictors; 26 claims: 14 inconclusive, 2 killed, 10 supported; intact")
+    )
+    assert "14,066 runs of 528 inputs, 82,176 replay cells" in out
+    assert "Of 26 registered claims ten are supported, two\nkilled and fourteen undecided" in README
+
+
 def test_the_shipped_study_is_intact_and_its_verdicts_are_those_it_tells_of(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     with pytest.raises(SystemExit) as ended:

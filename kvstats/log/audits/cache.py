@@ -22,7 +22,7 @@ another length, is further off, but for a half, which is as much removed as kept
 
 ROUNDING = 1e-9
 
-CELL = ["model", "task", "condition", "arm", "budget"]
+CELL = ["suite", "model", "task", "condition", "arm", "budget"]
 
 
 def full_not_whole(runs: pl.DataFrame) -> Iterator[Finding]:

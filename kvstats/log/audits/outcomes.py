@@ -73,20 +73,27 @@ def with_twins(runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def identical_arms(runs: pl.DataFrame) -> Iterator[Finding]:
-    """Find pairs of arms that give the same on every row that both have, and not one outcome only."""
+    """Find pairs of arms that give a model the same on all rows that both have, and not one outcome only."""
     below = evicted(runs)
     if below["arm"].n_unique() < 2:
         return
     place = pl.struct(name for name in RUN_KEY if name != "arm").rank("dense").alias("place")
     given = pl.struct("score", "prediction").rank("dense").alias("given")
-    rows = below.select("arm", place, given)
-    pairs = rows.join(rows, on="place", suffix="_other").filter(pl.col("arm") < pl.col("arm_other"))
-    compared = pairs.group_by("arm", "arm_other").agg(
+    rows = below.select("suite", "model", "arm", place, given)
+    other = rows.select("place", arm_other="arm", given_other="given")
+    pairs = rows.join(other, on="place").filter(pl.col("arm") < pl.col("arm_other"))
+    arms = ["suite", "model", "arm", "arm_other"]
+    compared = pairs.group_by(arms).agg(
         pl.len().alias("rows"),
         pl.col("given").n_unique().alias("outcomes"),
         (pl.col("given") == pl.col("given_other")).all().alias("same"),
     )
-    same = compared.filter("same", pl.col("rows") >= LEAST, pl.col("outcomes") > 1).sort("arm", "arm_other")
-    for arm, other, count in same.select("arm", "arm_other", "rows").iter_rows():
-        message = f"arms {arm} and {other} give the same on all {count:,} rows that both have below budget 1"
-        yield Finding("identical arms", "warning", count, message)
+    same = compared.filter("same", pl.col("rows") >= LEAST, pl.col("outcomes") > 1).sort(arms)
+    several_models = below["model"].n_unique() > 1
+    for row in same.iter_rows(named=True):
+        of_model = f" of model {row['model']}" if several_models else ""
+        message = (
+            f"arms {row['arm']} and {row['arm_other']}{of_model} give the same on all {row['rows']:,} rows "
+            "that both have below budget 1"
+        )
+        yield Finding("identical arms", "warning", row["rows"], message)

@@ -161,6 +161,17 @@ def test_predictions_tell_arms_apart_and_rows_of_one_arm_only_do_not(make_record
     assert findings(log_from_records(told_apart)) == []
 
 
+def test_arms_that_are_one_on_one_model_are_found_beside_another_model(make_records):
+    scores = {"full": {1.0: ONES}, "a": {0.5: MIXED}, "b": {0.5: MIXED}}
+    other = {"full": {1.0: ONES}, "a": {0.5: MIXED}, "b": {0.5: [0.0, *MIXED[1:]]}}
+    moved = [msgspec.structs.replace(record, model="other") for record in make_records(other)]
+    (finding,) = findings(log_from_records([*make_records(scores), *moved]))
+    assert (
+        finding.message
+        == "arms a and b of model m give the same on all 12 rows that both have below budget 1"
+    )
+
+
 def test_few_rows_or_one_outcome_are_no_identical_arms(make_log):
     def scores(size, first=0.0):
         same = {0.5: [first] + [1.0] * (size - 1)}

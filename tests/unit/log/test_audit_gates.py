@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from kvstats.log import InputRecord, RunRecord, log_from_records
@@ -95,7 +96,17 @@ def test_a_cell_that_keeps_another_fraction_than_its_budget(budget, counts, told
         item = found["kept unlike budget"]
         assert (item.severity, item.count) == ("warning", 2)
         mean = sum(counts) / 200
-        assert item.examples == (f"model=m, task=qa, arm=evict, budget={budget}: {mean:.3f} kept on average",)
+        assert item.examples == (
+            f"suite=s, model=m, task=qa, arm=evict, budget={budget}: {mean:.3f} kept on average",
+        )
+
+
+def test_suites_that_keep_too_much_and_too_little_do_not_make_up_for_each_other():
+    little, much = kept(0.5, [40, 40]), kept(0.5, [60, 60])
+    moved = [msgspec.structs.replace(run, suite="other") for run in much]
+    assert findings([*little, *moved])["kept unlike budget"].count == 4
+    same = [msgspec.structs.replace(run, input_id=f"other {run.input_id}") for run in much]
+    assert "kept unlike budget" not in findings([*little, *same])
 
 
 def test_what_is_known_of_what_was_kept_decides():

@@ -93,6 +93,18 @@ def test_a_file_of_a_folder_that_nobody_reads_is_an_error(tmp_path, content, nam
             read_log(path)
 
 
+def test_the_seal_of_a_registration_beside_logs_is_no_log(tmp_path, content):
+    put(tmp_path / "a.jsonl", content("1"))
+    put(tmp_path / "plan.seal.json", b'{"hash": "0f"}\n')
+    for path in (tmp_path, f"{tmp_path}/*"):
+        assert ids(read_log(path)) == ["1"]
+    with pytest.raises(InputError, match=r"plan\.seal\.json: is in no known format"):
+        read_log(tmp_path / "plan.seal.json")
+    (tmp_path / "a.jsonl").unlink()
+    with pytest.raises(InputError, match=r"plan\.seal\.json: lies beside logs, and there are none"):
+        read_log(tmp_path)
+
+
 def test_lines_of_no_known_format_are_rejects_where_those_are_allowed(tmp_path):
     path = put(tmp_path / "a.jsonl", b'{"score": 1}\n{"score": 0}\n')
     log = read_log(path, on_error="skip")
