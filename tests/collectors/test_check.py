@@ -109,7 +109,7 @@ def test_a_block_equals_itself_in_every_quantity():
         (
             1,
             {"certificate_per_head": [[1.0, 2.0]]},
-            ("different", "certificate_per_head", "4 numbers", "2 n"),
+            ("different", "certificate_per_head", "4 numbers in 2 lists", "2 numbers in 1"),
         ),
         (
             1,
