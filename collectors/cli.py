@@ -7,6 +7,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
+try:
+    import torch  # noqa: F401
+    import transformers  # noqa: F401  Neither is used here: to say what is missing, once for all commands.
+except ModuleNotFoundError as error:
+    missing = f"collect: recording needs torch and transformers ({error}); install them with "
+    print(f"{missing}pip install 'kvstats[collect]'", file=sys.stderr)
+    raise SystemExit(2) from error
+
 import msgspec
 import typer
 from rich.console import Console

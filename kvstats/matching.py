@@ -8,7 +8,7 @@ from typing import Literal
 import polars as pl
 
 from kvstats.errors import InputError
-from kvstats.log.frames import Log
+from kvstats.log.frames import Log, require_log
 from kvstats.log.records import INPUT_KEY, RUN_KEY
 from kvstats.tables import FULL, arm_rows, examples, refuse_duplicates
 
@@ -82,6 +82,7 @@ def match_inputs(
         raise InputError.argument(
             "match_inputs", "unpaired", unpaired, "is unknown", "pass 'raise' or 'count'"
         )
+    require_log("match_inputs", log)
     refuse_duplicates("match_inputs", log.runs, RUN_KEY, "runs")
     whole = arm_rows(log.runs, baseline, "match_inputs", "baseline")
     inputs = log.runs.select(INPUT_KEY).unique(maintain_order=True)

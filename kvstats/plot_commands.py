@@ -37,6 +37,9 @@ FIGURES = {
 }
 """What each figure shows, and the arguments that it needs: kept here, so that help needs no matplotlib."""
 
+SETTINGS = {"base": "base=ARM", "tasks": "'tasks=[\"TASK\"]'"}
+"""How those are given that have no option of their own."""
+
 FORMATS = (".pdf", ".png", ".svg")
 
 COMMON = ("log", "design", "ax")
@@ -55,6 +58,7 @@ PLOT_HELP = ending(
     [
         "kvstats plot delta_matrix logs/*.jsonl --arm snapkv --out delta.pdf",
         "kvstats plot drop_by_task logs/ --set tau=0.05 --out drop.png",
+        "kvstats plot mixture_curve logs/ --arm snapkv --set 'tasks=[\"qa\"]' --out mixture.png",
     ],
     listing=figures_help(),
 )
@@ -152,5 +156,5 @@ def check_arguments(figure: str, draw: Callable[..., Any], chosen: Mapping[str, 
             )
     for name in FIGURES[figure][1]:
         if name not in chosen:
-            given = f"--{name} {name.upper()}" if name in ("arm", "baseline") else f"--set {name}=..."
+            given = f"--{name} {name.upper()}" if name in ("arm", "baseline") else f"--set {SETTINGS[name]}"
             raise InputError(f"plot: {figure} needs the argument {name!r}; add {given}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.log.frames import Log
+from kvstats.log.frames import Log, require_log
 from kvstats.log.records import INPUT_KEY, REPLAY_KEY, RUN_KEY
 from kvstats.selection import truth
 
@@ -69,6 +69,7 @@ def runs_with_inputs(log: Log, function: str = "runs_with_inputs") -> pl.DataFra
     >>> runs_with_inputs(log).select("arm", "score", "drop").rows()
     [('full', 1.0, 0.05)]
     """
+    require_log(function, log)
     refuse_duplicates(function, log.runs, RUN_KEY, "runs")
     refuse_duplicates(function, log.inputs, INPUT_KEY, "input records")
     names = [name for name in log.inputs.columns if name not in INPUT_KEY]
@@ -80,6 +81,7 @@ def runs_with_inputs(log: Log, function: str = "runs_with_inputs") -> pl.DataFra
 
 def unique_inputs(log: Log, function: str) -> pl.DataFrame:
     """Return the input records of a log, or raise `InputError` where two have the same key."""
+    require_log(function, log)
     refuse_duplicates(function, log.inputs, INPUT_KEY, "input records")
     return log.inputs
 
@@ -94,6 +96,7 @@ def unique_replays(log: Log, function: str) -> pl.DataFrame:
 
 def permuted_replays(log: Log, function: str) -> pl.DataFrame:
     """Return the attention cells of a log under all permutations of their evicted values."""
+    require_log(function, log)
     refuse_duplicates(function, log.replays, REPLAY_KEY, "replay cells")
     return log.replays
 

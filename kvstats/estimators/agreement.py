@@ -89,7 +89,7 @@ def agreement_profile(
     if mixed.height > 1:
         raise InputError(
             f"{function}: inputs of {', '.join(map(str, mixed[AGREEMENT].unique().sort()))} layers would be "
-            "pooled, and their layers are not the same; pass by='model', or select one model"
+            "pooled, and their layers are not the same; select one model through `where`, or pass by='model'"
         )
     rows = inputs.with_columns(
         pl.int_ranges(0, pl.col(profile).list.len()).alias("layer"), pl.col(profile).alias(AGREEMENT)

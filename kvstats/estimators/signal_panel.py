@@ -30,6 +30,8 @@ HIGHER: Mapping[str, str] = {
     "draw_score_gap": "positive",
     "margin": "negative",
     "logprob": "negative",
+    "logprob_first": "negative",
+    "logprob_min": "negative",
     "partner_success": "negative",
 }
 """Which class is expected to have the higher signal, by its name: the failures, or the others."""
@@ -91,8 +93,8 @@ def signal_panel(
     higher : mapping of str to {"positive", "negative"}, optional
         Which class is expected to have the higher signal; see `kvstats.auc`. Known are ``positive`` (the runs
         with the outcome) for certificate, evicted_mass, retained_entropy, draw_disagreement, draw_f1_gap and
-        draw_score_gap, and ``negative`` for margin, logprob and partner_success; any other signal must be
-        named here. The column ``higher`` states it.
+        draw_score_gap, and ``negative`` for margin, logprob, logprob_first, logprob_min and partner_success;
+        any other signal must be named here. The column ``higher`` states it.
     within : str or sequence of str, optional
         Columns that runs must agree in to be compared, such as ``["model", "task", "budget"]``. Default: all
         runs are compared.
@@ -199,13 +201,16 @@ def known_directions(
                 function, "higher", name, "is not among the signals", nearest_name(str(name), signals)
             )
         oriented(function, "higher", known[name])
-    for name in signals:
-        if name not in known:
-            raise InputError.argument(
-                function,
-                "signals",
-                name,
-                "is not known to be higher in one class or the other",
-                f"state it with higher={{{name!r}: 'positive'}} or 'negative'",
-            )
+    unknown = [name for name in signals if name not in known]
+    if unknown:
+        others = [name for name in signals if name in known]
+        raise InputError.argument(
+            function,
+            "signals",
+            unknown[0] if len(unknown) == 1 else unknown,
+            "is not known to be higher in one class or the other",
+            f"state it with higher={{{unknown[0]!r}: 'positive'}} or 'negative'"
+            + (", for each of them" if len(unknown) > 1 else "")
+            + (f", or leave it out with signals={others!r}" if others else ""),
+        )
     return {name: known[name] for name in signals}

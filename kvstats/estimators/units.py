@@ -231,12 +231,9 @@ def matrix_of(function: str, part: pl.DataFrame) -> FloatArray:
     rows = part[MATRIX].to_list()
     shapes = sorted({tuple(map(len, matrix)) for matrix in rows})
     if len(shapes) > 1 or any(len(set(shape)) > 1 for shape in shapes):
-        raise InputError.argument(
-            function,
-            "by",
-            MATRIX,
-            f"has matrices of {len(shapes)} shapes in one cell, the smallest of {len(shapes[0])} layers",
-            "split by the model",
+        raise InputError(
+            f"{function}: {MATRIX} has {len(shapes)} shapes in one cell, the smallest of {len(shapes[0])} "
+            "layers; select one model through `where`, or pass by='model'"
         )
     if any(value is None for matrix in rows for layer in matrix for value in layer):
         raise InputError.argument(

@@ -29,7 +29,7 @@ from kvstats.log.compared_logs import (
     where_texts,
     worst,
 )
-from kvstats.log.frames import Log
+from kvstats.log.frames import Log, require_log
 from kvstats.log.records import INPUT_KEY, RUN_KEY
 
 __all__ = ["compare_logs"]
@@ -84,6 +84,8 @@ def compare_logs(new: Log, reference: Log, *, tau: float | None = None) -> LogCo
         raise InputError.argument(
             "compare_logs", "tau", tau, "is no finite number", "pass a threshold such as 0.07"
         )
+    require_log("compare_logs", new, "new")
+    require_log("compare_logs", reference, "reference")
     runs = matched("runs", new.runs, reference.runs, RUN_KEY)
     inputs = matched("input records", with_gate(new.inputs, tau), with_gate(reference.inputs, tau), INPUT_KEY)
     if runs.is_empty() and inputs.is_empty():

@@ -17,7 +17,7 @@ from kvstats.log.records import INPUT_KEY, REPLAY_KEY, RUN_KEY
 if TYPE_CHECKING:
     from kvstats.log.audit import Audit
 
-__all__ = ["REJECT_SCHEMA", "Log"]
+__all__ = ["REJECT_SCHEMA", "Log", "require_log"]
 
 TEXT = pl.String()
 REAL = pl.Float64()
@@ -243,6 +243,14 @@ def strictly_increasing(frame: pl.DataFrame, key: Sequence[str]) -> bool:
         first = (before < value).fill_null(before.is_null() & value.is_not_null())
         greater = first | (before.eq_missing(value) & greater)
     return bool(frame.select(greater.slice(1).all()).item())
+
+
+def require_log(function: str, log: object, argument: str = "log") -> None:
+    """Raise `InputError` where something else is passed as a log, such as its path."""
+    if not isinstance(log, Log):
+        raise InputError.argument(
+            function, argument, log, f"is a {type(log).__name__} and no Log", "pass kvstats.read_log(...)"
+        )
 
 
 def refuse_nan(name: str, frame: pl.DataFrame) -> None:

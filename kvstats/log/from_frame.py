@@ -68,9 +68,9 @@ def from_frame(frame: Any, *, columns: Columns, on_error: Literal["raise", "skip
         raise InputError.argument("from_frame", "columns", columns, "is no Columns", "pass kv.Columns(...)")
     if on_error not in ("raise", "skip"):
         raise InputError.argument("from_frame", "on_error", on_error, "is unknown", "pass 'raise' or 'skip'")
-    for name in columns.untold():
-        fault = f"tells no {name}"
-        raise InputError.argument("from_frame", "columns", columns, fault, "declare a column or constant")
+    if untold := columns.untold():
+        remedy = f"declare a column or constant, such as constants={{{untold[0]!r}: ...}}"
+        raise InputError(f"from_frame: columns tells no {', '.join(untold)}; {remedy}")
     rows = rows_of(frame, columns)
     records: list[Record] = []
     rejects: list[tuple[str, int, str, str]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from kvstats.errors import InputError, nearest_name
-from kvstats.log.frames import Log
+from kvstats.log.frames import Log, require_log
 from kvstats.log.records import INPUT_KEY
 from kvstats.selection import select
 from kvstats.tables import examples, unique_inputs
@@ -17,6 +17,7 @@ SIGNAL = "__signal__"
 
 def check_input_signal(function: str, log: Log, signal: str) -> None:
     """Raise `InputError` where a signal is no numeric column of the inputs."""
+    require_log(function, log)
     numeric = [c for c in log.inputs.columns if log.inputs.schema[c].is_numeric()]
     if signal not in numeric:
         raise InputError.argument(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import polars as pl
 
 from kvstats.errors import InputError
-from kvstats.log.frames import Log
+from kvstats.log.frames import Log, require_log
 from kvstats.log.records import INPUT_KEY, RUN_KEY
 from kvstats.policies.registry import POLICY_COLUMNS
 from kvstats.tables import FULL, examples, refuse_duplicates
@@ -18,6 +18,7 @@ __all__ = ["add_arm", "check_new_arm", "switched"]
 
 def check_new_arm(function: str, log: Log, name: str) -> None:
     """Raise `InputError` where an arm cannot be added under a name."""
+    require_log(function, log)
     taken = [*log.runs["arm"].unique(), FULL]
     if not isinstance(name, str) or not name or name in taken:
         raise InputError.argument(

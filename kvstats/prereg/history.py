@@ -118,7 +118,7 @@ def commit_named(name: str, document: Document, chain: Chain) -> Anchor | str:
         )
     coverage = coverage_in(commit, path, document, chain) or sealed_in(commit, path, chain)
     if coverage is None:
-        return f"git {name} (commit {commit}) does not hold the frozen part as it is now"
+        return f"git {name} (commit {commit}) does not hold the frozen part as it is now at this path"
     return Anchor("git", True, *coverage, time_of(seconds), commit)
 
 

@@ -51,8 +51,8 @@ class SurveyEstimate:
     Examples
     --------
     >>> from kvstats.statistics.survey import SurveySample, horvitz_thompson_total
-    >>> sample = SurveySample(np.array([0.5, 0.25]), variance_form="poisson")
-    >>> horvitz_thompson_total(np.array([1.0, 2.0]), sample).estimate
+    >>> sample = SurveySample([0.5, 0.25], variance_form="poisson")
+    >>> horvitz_thompson_total([1.0, 2.0], sample).estimate
     10.0
     """
 

@@ -101,7 +101,7 @@ def test_other_arguments_are_json_or_text(run, logs, tmp_path):
         (["delta_matrix", "--out", "x.png"], "plot: delta_matrix needs the argument 'arm'; add --arm ARM"),
         (
             ["tau_sensitivity", "--out", "x.png"],
-            "plot: tau_sensitivity needs the argument 'base'; add --set base=...",
+            "plot: tau_sensitivity needs the argument 'base'; add --set base=ARM",
         ),
         (
             ["drop_by_task", "--out", "x.jpg"],

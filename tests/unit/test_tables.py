@@ -3,6 +3,7 @@ import re
 import msgspec
 import pytest
 
+import kvstats as kv
 from kvstats.errors import InputError
 from kvstats.log import InputRecord, log_from_records
 from kvstats.tables import arm_rows, paired, runs_with_inputs
@@ -244,3 +245,23 @@ def test_unknown_arms_name_their_argument(make_log):
         InputError, match="paired: baseline='ful' is not an arm of the log; did you mean 'full'"
     ):
         paired(log, arm="snapkv", baseline="ful")
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "call"),
+    [
+        ("accuracy", "log", lambda: kv.accuracy("runs.jsonl")),
+        ("paired", "log", lambda: kv.paired("runs.jsonl", arm="snapkv")),
+        ("mean_drop", "log", lambda: kv.mean_drop("runs.jsonl")),
+        ("certificate_coverage", "log", lambda: kv.certificate_coverage("runs.jsonl")),
+        ("gate", "log", lambda: kv.gate("runs.jsonl", base="snapkv", tau=0.07)),
+        ("random_gate", "log", lambda: kv.random_gate("runs.jsonl", base="snapkv", share=0.5)),
+        ("match_inputs", "log", lambda: kv.match_inputs("runs.jsonl")),
+        ("compare_logs", "new", lambda: kv.compare_logs("runs.jsonl", "runs.jsonl")),
+    ],
+)
+def test_a_path_is_no_log(function, argument, call):
+    with pytest.raises(
+        InputError, match=rf"^{function}: {argument}='runs.jsonl' is a str and no Log; pass kvstats"
+    ):
+        call()

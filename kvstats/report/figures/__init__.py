@@ -1,5 +1,6 @@
 """The figures of both studies: functions of a log, each drawn from the estimators that it names."""
 
+import kvstats.report.plots  # noqa: F401  First of all: it says what to install where matplotlib is missing.
 from kvstats.report.figures.accuracy_budget import accuracy_against_budget
 from kvstats.report.figures.accuracy_kept import accuracy_against_kept
 from kvstats.report.figures.agreement_layers import agreement_profiles

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kvstats.inference.result import Result
 from kvstats.report.plots.wording import interval_text, size_text, undefined_text
 from kvstats.table_layout import decimals
 
-__all__ = ["OUTCOMES", "caption", "classes_text", "estimate_text"]
+__all__ = ["OUTCOMES", "caption", "classes_text", "compared_text", "estimate_text"]
 
 OUTCOMES = {
     "failure": "own failure",
@@ -64,6 +64,18 @@ def estimate_text(row: Mapping[str, Any]) -> str:
     if low is None:
         return f"{estimate:.{places}f} (no interval: {row['status']})"
     return f"{estimate:.{places}f} [{low:.{places}f}, {high:.{places}f}]"
+
+
+def compared_text(within: str | Sequence[str] | None) -> str:
+    """Return which runs an area compares.
+
+    Examples
+    --------
+    >>> compared_text(None), compared_text(["task", "budget"])
+    ('all runs compared', 'compared within task, budget')
+    """
+    groups = [within] if isinstance(within, str) else list(within or [])
+    return f"compared within {', '.join(groups)}" if groups else "all runs compared"
 
 
 def classes_text(table: Result) -> str:

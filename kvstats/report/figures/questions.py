@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from kvstats.estimators import signal_panel
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.log.frames import Log
-from kvstats.report.figures.captions import caption, classes_text
+from kvstats.report.figures.captions import caption, classes_text, compared_text
 from kvstats.report.figures.marks import legend, points
 from kvstats.report.figures.parts import rows_of
 from kvstats.report.plots.captioned import CaptionedFigure
@@ -115,7 +115,8 @@ def three_questions(
         axes[0].set_ylabel("area under the curve")
         legend(figure, axes, own=ax is None)
     text = caption(
-        f"Areas of the signals of {arm} for three questions. {classes_text(table)} Dotted: of no use.",
+        f"Areas of the signals of {arm} for three questions, {compared_text(within)}. "
+        f"{classes_text(table)} Dotted: of no use.",
         areas,
         drawn="Lines",
         where=where,

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from kvstats.estimators import signal_panel as areas_of
 from kvstats.inference.design import DEFAULT_DESIGN, Design
 from kvstats.log.frames import Log
-from kvstats.report.figures.captions import OUTCOMES, caption, classes_text
+from kvstats.report.figures.captions import OUTCOMES, caption, classes_text, compared_text
 from kvstats.report.figures.marks import points
 from kvstats.report.figures.parts import rows_of
 from kvstats.report.plots.captioned import CaptionedFigure
@@ -86,7 +86,6 @@ def signal_panel(
     ['own failure', 'induced failure']
     """
     function = "signal_panel"
-    groups = [within] if isinstance(within, str) else list(within or [])
     table = areas_of(
         log,
         arm=arm,
@@ -120,9 +119,8 @@ def signal_panel(
             for panel in axes:
                 panel.set_xlim(min(limits), max(limits))
     text = caption(
-        f"Area under the curve of the signals of {arm}, "
-        + (f"compared within {', '.join(groups)}. " if groups else "all runs compared. ")
-        + f"{classes_text(table)} Dotted: of no use.",
+        f"Area under the curve of the signals of {arm}, {compared_text(within)}. "
+        f"{classes_text(table)} Dotted: of no use.",
         found,
         drawn="Lines",
         where=where,

@@ -292,7 +292,8 @@ def test_the_profile_takes_a_selection_and_the_interior():
 def test_profiles_that_cannot_be_pooled_or_are_not_there():
     joint = together(profile_log("a"), profile_log("b", layers=9))
     with pytest.raises(
-        InputError, match="inputs of 7, 9 layers would be pooled, and their layers are not the"
+        InputError,
+        match="inputs of 7, 9 layers would be pooled, and their layers are not the same; select one model",
     ):
         kv.agreement_profile(joint)
     with pytest.raises(InputError, match="inputs of 7, 9 layers would be pooled"):

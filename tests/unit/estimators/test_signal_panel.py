@@ -220,6 +220,12 @@ def test_some_quantities_only(log):
         ),
         ({"reference": "certificat"}, "signal_panel: reference='certificat' is not a numeric column"),
         ({"signals": ["score"]}, "signals='score' is not known to be higher in one class or the other"),
+        (
+            {"signals": ["certificate", "score", "kept_fraction"]},
+            "signals=['score', 'kept_fraction'] is not known to be higher in one class or the other; state "
+            "it with higher={'score': 'positive'} or 'negative', for each of them, or leave it out with "
+            "signals=['certificate']",
+        ),
         ({"higher": {"margn": "negative"}}, "signal_panel: higher='margn' is not among the signals"),
         ({"higher": {"margin": "low"}}, "signal_panel: higher='low' is not known; known: negative, positive"),
         ({"outcomes": []}, "signal_panel: outcomes=[] names no outcome, or one twice"),

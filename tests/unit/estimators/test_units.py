@@ -53,7 +53,7 @@ def test_models_of_different_shapes_are_split():
     result = unit_auc(log, arm="poisson", by="model").frame
     assert result.group_by("model").len().sort("model").rows() == [("m1", 6), ("m2", 4)]
     with pytest.raises(
-        InputError, match="unit_auc: by='certificate_per_head' has matrices of 2 shapes in one"
+        InputError, match="unit_auc: certificate_per_head has 2 shapes in one cell, the smallest of"
     ):
         unit_auc(log, arm="poisson")
 

@@ -124,7 +124,11 @@ def test_what_json_cannot_hold_is_kept_as_text():
     [
         ({"frame": [1]}, "from_frame: frame='list' is no frame that narwhals knows"),
         ({"columns": {"id": "input_id"}}, "from_frame: columns={'id': 'input_id'} is no Columns"),
-        ({"columns": kv.Columns(input_id="id")}, "tells no suite; declare a column or constant"),
+        (
+            {"columns": kv.Columns(input_id="id", constants={"task": "qa"})},
+            "from_frame: columns tells no suite, model, arm; declare a column or constant, such as "
+            "constants={'suite': ...}",
+        ),
         ({"on_error": "ignore"}, "from_frame: on_error='ignore' is unknown; pass 'raise' or 'skip'"),
         (
             {"frame": pd.DataFrame([["1", 1, 2]], columns=["id", "score", "score"])},

@@ -138,7 +138,7 @@ def test_a_named_commit_that_has_another_plan_is_an_integrity_failure(toy, regis
     assert verify(path).registration.standing == "sealed, unanchored"
     report = verify(path, git="registered")
     assert report.integrity == (
-        f"git registered (commit {first}) does not hold the frozen part as it is now",
+        f"git registered (commit {first}) does not hold the frozen part as it is now at this path",
     )
     assert (report.exit_code, report.claims[0].reason) == (3, "the registration is not the expected one")
 
@@ -154,7 +154,7 @@ def test_a_commit_may_have_the_seal_alone(register, commit, tmp_path):
     assert (anchor.covers, anchor.amendments) == ("the frozen part", 0)
     (tmp_path / "plan.seal.json").unlink()
     (finding,) = standing(register(("high < 0", "high < 1")), git=named).findings
-    assert finding == f"git {named} (commit {named}) does not hold the frozen part as it is now"
+    assert finding == f"git {named} (commit {named}) does not hold the frozen part as it is now at this path"
 
 
 @pytest.mark.parametrize("name", ["v7", "--all", "", "a b", "HEAD:plan.yaml"])

@@ -269,7 +269,9 @@ def test_a_replaced_object_of_git_anchors_nothing(register, git):
     forged = git.commit()
     git("replace", published, forged)
     report = verify_unread(path, published)
-    assert report == (f"git {published} (commit {published}) does not hold the frozen part as it is now",)
+    assert report == (
+        f"git {published} (commit {published}) does not hold the frozen part as it is now at this path",
+    )
 
 
 @pytest.mark.parametrize("kind", ["tree", "blob"])
@@ -287,7 +289,9 @@ def test_a_forged_store_of_git_anchors_nothing(tmp_path, register, git, kind):
     file.chmod(0o644)
     file.write_bytes(zlib.compress(f"{kind} {len(content)}\0".encode() + content))
     report = verify_unread(path, published)
-    assert report == (f"git {published} (commit {published}) does not hold the frozen part as it is now",)
+    assert report == (
+        f"git {published} (commit {published}) does not hold the frozen part as it is now at this path",
+    )
 
 
 def verify_unread(path, commit):

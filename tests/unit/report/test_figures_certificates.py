@@ -59,6 +59,9 @@ def test_three_questions(log, intervals):
     found = intervals(axes)
     assert [(low, high) for _, low, _, high in found] == [(row["low"], row["high"]) for row in expected]
     assert [round(x) for x, *_ in found] == [0, 1, 2, 0, 1, 2]
+    assert "for three questions, all runs compared. " in drawn.caption
+    within = figures.three_questions(log, arm="poisson", within="task").caption
+    assert "for three questions, compared within task. " in within
 
 
 def test_gated_recomputation(log, intervals):
