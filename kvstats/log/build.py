@@ -32,7 +32,7 @@ from kvstats.log.records import (
 
 __all__ = ["LogBuilder", "log_from_records"]
 
-WAITING = 100
+WAITING = 50
 """So many records are taken apart at once: few enough to be gone before Python looks for garbage."""
 
 

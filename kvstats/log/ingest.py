@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from kvstats.errors import nearest_name
+from kvstats.log.chunks import JSON_FIELDS
 from kvstats.log.lines import Reject, json_object, numbered_lines, shown
 from kvstats.log.records import RECORD_TYPES, SCHEMA_VERSION, Record, StudyRecord
 
@@ -19,7 +20,7 @@ __all__ = ["read_file"]
 
 Line = tuple[int, bytes]
 
-BATCH_LINES, BATCH_BYTES = 100, 1 << 18
+BATCH_LINES, BATCH_BYTES = 50, 1 << 18
 """Lines that are read together: so few that their records are gone before Python looks for garbage."""
 
 
@@ -56,7 +57,14 @@ def batches(file: Path) -> Iterator[tuple[list[Line], Reject | None]]:
 
 
 DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
+FIELDS_DECODER = msgspec.json.Decoder(dict[str, msgspec.Raw])
 ENCODER = msgspec.json.Encoder()
+
+DICTIONARIES = {
+    kind: [name for name in kind.__struct_fields__ if name in ("signals", *JSON_FIELDS)]
+    for kind in RECORD_TYPES.values()
+}
+"""The fields of each kind of record that hold dictionaries."""
 
 SPACE_BEFORE_COLON = re.compile(rb'"\s+:')
 
@@ -67,12 +75,14 @@ def read_lines(lines: Sequence[Line]) -> list[Record | Reject]:
     A record that is encoded to the very bytes that it was decoded from has no equal keys, nor anything else
     that the decoder would pass over. So it is with the lines that this library writes.
     """
+    text = b"".join([line for _, line in lines])
     try:
-        records = [DECODER.decode(line) for _, line in lines]
+        # Other programs write a space after the colon, or begin with another field.
+        records = DECODER.decode_lines(text) if text.startswith(b'{"record":"') else []
         written = ENCODER.encode_lines(records)
     except (msgspec.MsgspecError, RecursionError):
-        return [read_line(line, number) for number, line in lines]
-    if written != b"".join([line for _, line in lines]):
+        written = b""
+    if written != text:
         return [read_line(line, number) for number, line in lines]
     return [
         refused(record, line, number) or record for record, (number, line) in zip(records, lines, strict=True)
@@ -87,14 +97,15 @@ def read_line(line: bytes, number: int) -> Record | Reject:
         return read_line_slowly(line, number)
     # The decoder takes the last of equal keys. Without space before colons the line has no more keys than
     # are counted here, so that as many different ones come once each.
-    if line.count(b'":') != count_keys(msgspec.json.decode(line)) or SPACE_BEFORE_COLON.search(line):
+    if line.count(b'":') != count_keys(line, record) or SPACE_BEFORE_COLON.search(line):
         return read_line_slowly(line, number)
     return refused(record, line, number) or record
 
 
-def count_keys(fields: dict[str, Any]) -> int:
-    """Count the keys of a line that keeps the contract, but for deeper ones in dictionaries of any form."""
-    return len(fields) + sum([len(value) for value in fields.values() if isinstance(value, dict)])
+def count_keys(line: bytes, record: Record) -> int:
+    """Count the keys of a line that was decoded, but for deeper ones in dictionaries of any form."""
+    inner = [len(getattr(record, name)) for name in DICTIONARIES[type(record)]]
+    return len(FIELDS_DECODER.decode(line)) + sum(inner)
 
 
 def read_line_slowly(line: bytes, number: int) -> Record | Reject:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import struct
 from datetime import UTC, datetime, timedelta, timezone
 
 import msgspec
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from kvstats.errors import InputError
 from kvstats.log import InputRecord, Log, ReplayRecord, RunRecord, StudyRecord, log_from_records, read_log
 from kvstats.log import ingest as module
-from kvstats.log.chunks import Lists
+from kvstats.log.chunks import column_of
 from kvstats.log.frames import INPUT_SCHEMA, REPLAY_SCHEMA, RUN_SCHEMA, STUDY_SCHEMA
 from kvstats.log.ingest import read_file, read_line, read_line_slowly, read_lines
 from kvstats.log.lines import Reject
@@ -185,15 +186,67 @@ def test_records_of_all_kinds_in_many_chunks(monkeypatch, study, full_records, m
     assert_same_log(log_from_records(records), brute_force(records))
 
 
-@given(st.lists(st.none() | st.lists(st.none() | st.lists(NUMBERS, max_size=3).filter(bool), max_size=3)))
-def test_lists_become_columns_as_polars_makes_them(values):
-    # A list within a list is not null in the contract.
-    values = [None if one is None else [inner or [] for inner in one] for one in values]
+@st.composite
+def lists_of_numbers(draw):
+    """Lists of lists, or null, where those that are not empty have one shape, or where each has its own."""
+    if draw(st.booleans()):
+        rows, columns = draw(st.integers(1, 3)), draw(st.integers(1, 10))
+        row = st.lists(NUMBERS, min_size=columns, max_size=columns)
+        return draw(
+            st.lists(st.none() | st.just([]) | st.lists(row, min_size=rows, max_size=rows), max_size=6)
+        )
+    return draw(st.lists(st.none() | st.lists(st.lists(NUMBERS, max_size=3), max_size=3)))
+
+
+@settings(deadline=None)
+@given(lists_of_numbers(), st.randoms(use_true_random=False), st.sampled_from([1, 3, 1000]))
+def test_lists_become_columns_as_polars_makes_them(values, chance, items):
     dtype = pl.List(pl.List(pl.Float64))
-    lists = Lists(dtype)
+    expected = pl.Series(values, dtype=dtype)
+    order = pl.Series(chance.sample(range(len(values)), len(values)), dtype=pl.UInt32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kvstats.log.chunks.MAX_ITEMS", items)
+        assert filled_column(dtype, values).series().equals(expected, check_dtypes=True)
+        assert filled_column(dtype, values).sorted(order).equals(expected.gather(order), check_dtypes=True)
+
+
+@given(
+    st.sampled_from(
+        [
+            (pl.Float64(), NUMBERS),
+            (pl.Int64(), st.integers(-(2**63), 2**63 - 1)),
+            (pl.Datetime("us", "UTC"), TIMES),
+            (pl.Boolean(), st.booleans()),
+            (pl.String(), st.text()),
+            (pl.List(pl.String), st.lists(st.text(), max_size=2)),
+            (pl.List(pl.Float64), st.lists(st.none() | NUMBERS, min_size=2, max_size=2)),
+        ]
+    ).flatmap(lambda pair: st.tuples(st.just(pair[0]), st.lists(st.none() | pair[1], max_size=9))),
+    st.randoms(use_true_random=False),
+)
+@settings(deadline=None)
+def test_values_become_columns_as_polars_makes_them(column, chance):
+    dtype, values = column
+    expected = pl.Series(values, dtype=dtype)
+    order = pl.Series(chance.sample(range(len(values)), len(values)), dtype=pl.UInt32)
+    assert filled_column(dtype, values).series().equals(expected, check_dtypes=True)
+    assert filled_column(dtype, values).sorted(order).equals(expected.gather(order), check_dtypes=True)
+
+
+def filled_column(dtype, values):
+    """Return a column to which values were added two by two."""
+    column = column_of(dtype)
     for begin in range(0, len(values), 2):
-        lists.extend(values[begin : begin + 2])
-    assert lists.series().equals(pl.Series(values, dtype=dtype), check_dtypes=True)
+        column.extend(values[begin : begin + 2])
+    assert len(column) == len(values)
+    return column
+
+
+@pytest.mark.parametrize(("field", "value"), [("score", "1"), ("seed", 1.5), ("success", 1), ("arm", 2)])
+def test_a_value_of_another_type_is_never_taken_over(make_run, field, value):
+    run = msgspec.structs.replace(make_run("1"), **{field: value})
+    with pytest.raises((TypeError, struct.error)):
+        log_from_records([make_run("2"), run])
 
 
 def test_fields_that_are_not_needed_are_read_but_not_kept(tmp_path, study, full_records):
