@@ -58,7 +58,7 @@ PLOT_HELP = ending(
     [
         "kvstats plot delta_matrix logs/*.jsonl --arm snapkv --out delta.pdf",
         "kvstats plot drop_by_task logs/ --set tau=0.05 --out drop.png",
-        "kvstats plot mixture_curve logs/ --arm snapkv --set 'tasks=[\"qa\"]' --out mixture.png",
+        "kvstats plot mixture_curve logs --arm a --set 'tasks=[\"qa\"]' --out mix.png",
     ],
     listing=figures_help(),
 )
